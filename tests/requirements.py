@@ -1181,6 +1181,13 @@ CHILDREN: Final = _now(
      "In a chroot whose root is no mount, programs start confined to files, and what cannot be enforced is named."),
     ("confinement:unprivileged", "security S-90",
      "A user without privileges gets covered folders and a network of its own by user namespaces."),
+    ("confinement:links", "security S-90",
+     ("No path of a profile is opened through a link, except to where its owner saw it lead in a review; what is now "
+      "a link, or leads elsewhere, needs a new one. What is replaced during a start is not granted.")),
+    ("confinement:root-only", "security S-90",
+     "Under root, what only root may read below /etc is not readable for programs, at any depth."),
+    ("confinement:own-mounts", "security S-90",
+     "Nothing but what a program may write can be changed in mode, owner, times or attributes at the level full."),
     ("s:S-91", "security S-91",
      "A planted secret appears in no journal, log, event or upstream body: it is masked, and masking fails closed."),
     ("s:S-91:data", "security S-91, hard edges",

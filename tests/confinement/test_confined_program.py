@@ -27,7 +27,7 @@ if not can_enter_with_program():
     print(json.dumps("no user namespaces")); sys.exit()
 assert not can_enter_directly()
 profile = Profile(network=Network({network!r}), ports={ports!r}, read={read!r}, write={write!r}, covered={covered!r})
-started = start_process(profile, [sys.executable, "-I", "-S", "-c", {code!r}], stdout=-1, stderr=-1, cwd="/")
+started = start_process(profile, [sys.executable, "-I", "-S", "-c", {code!r}], stdout=-1, stderr=-1, cwd={cwd!r})
 out, error = started.process.communicate(timeout=60)
 print(json.dumps([out.decode(), error.decode()]))
 """
@@ -55,7 +55,7 @@ def place() -> Iterator[Path]:
 
 def run_as_nobody(code: str, **profile: Any) -> str:
     """Run Python code under a profile as a user without privileges; return what it prints."""
-    fields = {"read": (), "write": (), "covered": (), "ports": (), "network": Network.NONE.value, **profile}
+    fields = {"read": (), "write": (), "covered": (), "ports": (), "network": Network.NONE.value, "cwd": "/", **profile}
     host = HOST.format(nobody=NOBODY, sources=str(SOURCES), code=code, **fields)
     done = subprocess.run(
         [find_shared_python().program, "-I", "-c", host], capture_output=True, text=True, timeout=120, check=False
@@ -101,6 +101,61 @@ for address in (("127.0.0.1", 18081), ("192.0.2.1", 80)):
 """
     output = run_as_nobody(code, network=Network.PORTS.value, ports=(18080,))
     assert output == "18080\nConnectionRefusedError\nOSError\n"
+
+
+@pytest.mark.requirement("confinement:own-mounts")
+def test_nothing_but_what_it_may_write_changes_its_mode_or_times(place: Path) -> None:
+    code = f"""
+import os
+for path in ({str(place / "tree/open/file")!r}, {str(place / "data/file")!r}):
+    attempts = (
+        lambda: os.chmod(path, 0o600), lambda: os.utime(path), lambda: os.chown(path, os.getuid(), os.getgid()),
+        lambda: os.setxattr(path, "user.test", b"x"), lambda: os.chmod(os.path.dirname(path), 0o700),
+    )
+    for attempt in attempts:
+        try: print(attempt())
+        except OSError as error: print(error.errno)
+"""
+    (place / "data/file").touch()
+    shutil.chown(place / "data/file", NOBODY, NOBODY)
+    refused, done = "30\n" * 5, "None\n" * 5
+    assert run_as_nobody(code, read=(str(place / "tree"),), write=(str(place / "data"),)) == refused + done
+
+
+def test_it_writes_in_the_folder_in_which_it_starts(place: Path) -> None:
+    data = str(place / "tree/secret/own")
+    code = "open('new', 'w').close(); print('written')"
+    covered = (str(place / "tree"),)
+    assert run_as_nobody(code, write=(data,), covered=covered, cwd=data) == "written\n"
+    assert (place / "tree/secret/own/new").exists()
+
+
+@pytest.mark.parametrize(
+    ("program", "error"),
+    [("missing", "FileNotFoundError"), ("file", "PermissionError"), ("script", "FileNotFoundError")],
+)
+def test_a_program_that_cannot_start_fails_as_anybody_elses_does(place: Path, program: str, error: str) -> None:
+    (place / "file").touch(mode=0o644)
+    (place / "script").write_text("#!/missing/interpreter\n")
+    (place / "script").chmod(0o755)
+    host = HOST.replace('[sys.executable, "-I", "-S", "-c", {code!r}]', "[{code!r}]")
+    host = host.format(
+        nobody=NOBODY, sources=str(SOURCES), code=str(place / program), network=Network.NONE.value, cwd="/", read=(),
+        write=(), covered=(), ports=(),
+    )  # fmt: skip
+    done = subprocess.run(
+        [find_shared_python().program, "-I", "-c", host], capture_output=True, text=True, timeout=120, check=False
+    )
+    if "no user namespaces" in done.stdout:
+        pytest.skip("this machine gives others no user namespaces")
+    assert error in done.stderr
+
+
+@pytest.mark.requirement("confinement:links")
+def test_what_has_become_a_link_is_not_granted(place: Path) -> None:
+    (place / "link").symlink_to(place / "tree")
+    with pytest.raises(AssertionError, match="has become a link"):
+        run_as_nobody("print('started')", read=(str(place / "link/open"),))
 
 
 def test_it_stays_who_it_was_and_gains_nothing(place: Path) -> None:

@@ -20,6 +20,7 @@ def whole_machine(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(landlock, "interface_version", lambda: landlock.VERSION_SCOPES)
     monkeypatch.setattr(seccomp, "is_available", lambda: True)
     monkeypatch.setattr(level, "can_enter_namespaces", lambda: True)
+    monkeypatch.setattr(level, "can_make_read_only", lambda: True)
     list_missing_everywhere.cache_clear()
     yield
     list_missing_everywhere.cache_clear()
@@ -61,10 +62,14 @@ def test_without_seccomp_only_files_are_confined(monkeypatch: pytest.MonkeyPatch
     assert measure(Profile()) == (ConfinementLevel.FILES, ["confinement.no_seccomp"])
 
 
-def test_namespaces_are_missed_by_profiles_that_need_them_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_namespaces_the_modes_and_times_of_files_are_not_confined(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(level, "can_make_read_only", lambda: False)
+    own = "confinement.no_own_mounts"
+    assert measure(Profile(network=Network.PORTS)) == (ConfinementLevel.FILES, [own])
     monkeypatch.setattr(level, "can_enter_namespaces", lambda: False)
-    assert measure(Profile(network=Network.NONE)) == (ConfinementLevel.FULL, [])
-    assert measure(Profile(network=Network.PORTS)) == (ConfinementLevel.FILES, ["confinement.no_namespaces"])
+    assert measure(Profile(network=Network.NONE)) == (ConfinementLevel.FILES, [own])
+    assert measure(Profile(network=Network.PORTS)) == (ConfinementLevel.FILES, [own, "confinement.no_namespaces"])
+    assert measure(Profile(covered=("/srv",))) == (ConfinementLevel.FILES, [own, "confinement.cannot_cover"])
 
 
 def test_levels_are_ordered() -> None:

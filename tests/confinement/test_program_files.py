@@ -1,5 +1,6 @@
 """The files that a program needs: itself, its interpreter, and the installation that they belong to."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -74,17 +75,14 @@ def test_a_program_is_a_binary_or_names_its_interpreter(tmp_path: Path, text: st
     assert is_program(str(file)) is expected
 
 
-def test_every_link_of_a_chain_is_granted(tmp_path: Path) -> None:
+def test_what_a_chain_of_links_leads_to_is_granted(tmp_path: Path) -> None:
     real = make_program(tmp_path / "versions" / "1" / "bin" / "tool")
     (tmp_path / "current").symlink_to("versions/1")
     shim = tmp_path / "shims" / "tool"
     shim.parent.mkdir()
     shim.symlink_to("../current/bin/tool")
     trees = list_program_trees(str(shim))
-    assert str(shim) in trees
-    assert str(real) in trees
-    assert str(tmp_path / "versions" / "1") in trees
-    assert str(tmp_path) not in trees
+    assert trees == (str(real), str(tmp_path / "versions" / "1"))
 
 
 def test_links_that_never_end_are_given_up(tmp_path: Path) -> None:
@@ -98,6 +96,48 @@ def test_a_script_brings_its_interpreter(tmp_path: Path) -> None:
     interpreter = make_program(tmp_path / "ruby" / "bin" / "ruby")
     script = make_program(tmp_path / "scripts" / "tool", f"#!{interpreter} -w\nputs 1\n")
     assert set(list_program_trees(str(script))) == {str(script), str(interpreter), str(tmp_path / "ruby")}
+
+
+@pytest.mark.requirement("confinement:links")
+def test_a_virtual_environment_that_others_may_change_leads_to_a_python_alone(tmp_path: Path) -> None:
+    base = make_program(tmp_path / "python-3.12" / "bin" / "python3")
+    (base.parent.parent / "lib/python3.12").mkdir()
+    (base.parent.parent / "lib/python3.12/os.py").touch()
+    folder = tmp_path / "plugin"
+    environment = folder / ".venv"
+    make_program(environment / "bin/tool", f"#!{environment}/bin/python\n")
+    (environment / "pyvenv.cfg").write_text(f"home = {base.parent}\n")
+    (environment / "bin/python").symlink_to(base)
+    for name in ("python", "tool"):
+        trees = list_program_trees(str(environment / "bin" / name), [str(folder)])
+        assert trees == (str(environment), str(base), str(tmp_path / "python-3.12/lib"))
+
+
+@pytest.mark.requirement("confinement:links")
+@pytest.mark.parametrize("way", ["link", "chain", "first line", "pyvenv.cfg"])
+def test_a_program_that_others_may_change_leads_to_nothing_else(tmp_path: Path, way: str) -> None:
+    """It could name any program of the user, whose folder would be readable then."""
+    secret = make_program(tmp_path / "secret" / "bin" / "python3")
+    folder = tmp_path / "plugin"
+    program = make_program(folder / "venv/bin/python")
+    match way:
+        case "link" | "chain":
+            program.unlink()
+            (tmp_path / "hop").symlink_to(secret)
+            program.symlink_to(tmp_path / "hop" if way == "chain" else secret)
+        case "first line":
+            program.write_text(f"#!{secret}\n")
+        case "pyvenv.cfg":
+            (folder / "venv/pyvenv.cfg").write_text(f"home = {secret.parent}\n")
+    assert list_program_trees(str(program), [str(folder)]) == (str(folder / "venv"),)
+
+
+def test_a_pipe_in_the_place_of_a_file_holds_nothing_up(tmp_path: Path) -> None:
+    program = make_program(tmp_path / "venv/bin/python")
+    os.mkfifo(tmp_path / "venv/pyvenv.cfg")
+    os.mkfifo(tmp_path / "pipe", 0o755)
+    assert list_program_trees(str(program)) == (str(program), str(tmp_path / "venv"))
+    assert not is_program(str(tmp_path / "pipe"))
 
 
 def test_scripts_that_interpret_each_other_come_to_an_end(tmp_path: Path) -> None:

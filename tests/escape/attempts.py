@@ -43,7 +43,6 @@ class Attempt:
     target: str = ""
     other: str = ""
     control: Control = Control.ALWAYS
-    only_as_root: bool = False  # it is stopped where the server is root: others have no mounts of their own for free
 
 
 def _protected() -> list[Attempt]:
@@ -104,17 +103,19 @@ def _protected() -> list[Attempt]:
         Attempt("create by an unnamed file that gets a name", kind, FILES, "name unnamed", "{home}/unnamed-{run}"),
         Attempt("show the home at another place", kind, FILES, "bind mount", "{home}", "key", control=Control.ROOT),
         *(
-            Attempt(f"change the {what} of a file of {owner}", kind, FULL, operation, path, only_as_root=True)
+            Attempt(f"change the {what} of a file of {owner}", kind, FULL, operation, path)
             for what, operation in {"mode": "change mode", "owner": "change owner", "times": "change times"}.items()
             for owner, path in {"the home": "{home}/key", "the user": "{user}/.bashrc"}.items()
         ),
-        Attempt("add an attribute to a file of the home", kind, FULL, "add attribute", "{home}/key", only_as_root=True),
+        Attempt("add an attribute to a file of the home", kind, FULL, "add attribute", "{home}/key"),
     ]
 
 
 def _other_files() -> list[Attempt]:
     return [
         Attempt("read the passwords of the system", Kind.SYSTEM, FILES, "open", "/etc/shadow", control=Control.ROOT),
+        Attempt("read what only root may read below /etc", Kind.SYSTEM, FILES, "open", "{root_only}",
+                control=Control.ROOT),
         Attempt("list the home of root", Kind.SYSTEM, FILES, "list", "/root", control=Control.ROOT),
         Attempt("write a program of the system", Kind.SYSTEM, FILES, "create", "/usr/local/bin/escape-{run}",
                 control=Control.NONE),
@@ -127,7 +128,7 @@ def _other_files() -> list[Attempt]:
         Attempt("create a file for all programs", Kind.SHARED, FILES, "create", "/var/tmp/escape-{run}"),
         Attempt("create shared memory for all programs", Kind.SHARED, FILES, "create", "/dev/shm/escape-{run}"),
         Attempt("change the mode of a setting of the system", Kind.SYSTEM, FULL, "change mode", "/etc/passwd",
-                control=Control.ROOT, only_as_root=True),
+                control=Control.ROOT),
         Attempt("read the project", Kind.PROJECT, FILES, "read", "{project}/file.txt"),
         Attempt("write the project", Kind.PROJECT, FILES, "write", "{project}/file.txt"),
         Attempt("list the project", Kind.PROJECT, FILES, "list", "{project}"),

@@ -36,6 +36,7 @@ class Scene:
             "user": str(self.user),
             "project": str(self.project),
             "victim": str(self.given / "Victim"),
+            "root_only": find_root_only_file(),
             "server": str(os.getpid()),
             "group": str(os.getpgrp()),
             **self._hold_memory(),
@@ -123,6 +124,15 @@ class Scene:
         self.signals += 1
         for folder in (self.home / "plugin-data").iterdir():
             (folder / "signals").write_text(str(self.signals))
+
+
+def find_root_only_file() -> str:
+    """Return a file that only root may read, as deep below /etc as there is one."""
+    found = ["/etc/shadow"]
+    for folder, _, names in os.walk("/etc"):
+        paths = (os.path.join(folder, name) for name in names)
+        found += [path for path in paths if not os.path.islink(path) and not os.lstat(path).st_mode & 0o044]
+    return max(found, key=lambda path: path.count("/"))
 
 
 def make_set_id_program(path: Path) -> None:

@@ -46,5 +46,10 @@ def plugins_in(
     """The plugins of given folders, all of them trusted unless told otherwise."""
     trust = Trust(home, folders=roots if trusted is None else trusted)
     return Plugins(
-        [PluginRoot(root, Origin.GIVEN) for root in roots], home=home, trust=trust, reserved=reserved, programs=PROGRAMS
+        [PluginRoot(root, Origin.GIVEN) for root in roots],
+        home=home,
+        project=home.parent / "project",
+        trust=trust,
+        reserved=reserved,
+        programs=PROGRAMS,
     )

@@ -54,7 +54,7 @@ def test_plugins_are_found_in_every_plugin_folder(tmp_path: Path) -> None:
     (home / "plugins/no-plugin").mkdir()
     (home / "plugins/file").write_text("")
     roots = [root for root in list_roots(project, home, [given]) if root.origin is not Origin.SHIPPED]
-    plugins = refresh(Plugins(roots, home=home, trust=Trust(home, folders=[tmp_path]), programs=PROGRAMS))
+    plugins = refresh(Plugins(roots, home=home, project=home, trust=Trust(home, folders=[tmp_path]), programs=PROGRAMS))
     assert [(p.name, p.origin) for p in plugins.all] == [
         ("Given", Origin.GIVEN),
         ("InHome", Origin.HOME),
@@ -73,7 +73,7 @@ def test_a_shipped_plugin_needs_no_review_under_whatever_folder_it_is_found(root
         PluginRoot(root.parent / "theirs", Origin.HOME),
         PluginRoot(root, Origin.SHIPPED),
     ]
-    plugins = refresh(Plugins(roots, home=home, trust=Trust(home), programs=PROGRAMS))
+    plugins = refresh(Plugins(roots, home=home, project=home, trust=Trust(home), programs=PROGRAMS))
     assert [(p.name, p.origin, p.state) for p in plugins.all] == [
         ("Ours", Origin.SHIPPED, PluginState.READY),
         ("Theirs", Origin.HOME, PluginState.NEEDS_REVIEW),
@@ -86,7 +86,7 @@ def test_a_shipped_plugin_runs_in_our_interpreter_and_others_in_the_owners(root:
     make_plugin(root.parent / "theirs", "Theirs")
     roots = [PluginRoot(root, Origin.SHIPPED), PluginRoot(root.parent / "theirs", Origin.HOME)]
     programs = Programs(os.defpath, python="/opt/theirs/python")
-    plugins = refresh(Plugins(roots, home=home, trust=Trust(home), programs=programs))
+    plugins = refresh(Plugins(roots, home=home, project=home, trust=Trust(home), programs=programs))
     assert [p.command.argv[0] for p in plugins.all if p.command] == [sys.executable, "/opt/theirs/python"]
 
 
@@ -106,7 +106,9 @@ def test_a_folder_that_is_itself_a_plugin_counts_as_one(root: Path, home: Path) 
 @pytest.mark.requirement("plugin:discovery")
 def test_nothing_is_made_and_nothing_found_where_there_are_no_plugin_folders(tmp_path: Path) -> None:
     roots = [root for root in list_roots(tmp_path / "project", tmp_path / "home") if root.origin is not Origin.SHIPPED]
-    plugins = Plugins(roots, home=tmp_path / "home", trust=Trust(tmp_path / "home"), programs=PROGRAMS)
+    plugins = Plugins(
+        roots, home=tmp_path / "home", project=tmp_path / "home", trust=Trust(tmp_path / "home"), programs=PROGRAMS
+    )
     assert (plugins.refresh(), plugins.all, plugins.watched_folders()) == (Changes(), (), frozenset())
     assert list(tmp_path.iterdir()) == []
 
@@ -219,7 +221,7 @@ def test_of_plugins_with_one_name_the_given_one_wins_then_home_project_and_shipp
     ]
     roots = list_roots(project, home, [given])
     trust = Trust(home, folders=[tmp_path])
-    plugins = Plugins(roots, home=home, trust=trust, programs=PROGRAMS)
+    plugins = Plugins(roots, home=home, project=home, trust=trust, programs=PROGRAMS)
     for number, folder in enumerate(folders):
         refresh(plugins)
         first, *others = [plugin for plugin in plugins.all if plugin.state is not PluginState.DISABLED]

@@ -9,12 +9,14 @@ import pytest
 from tests.plugins.children import catch_failure
 from tests.plugins.folders import make_plugin, plugins_in
 from toolyard.confinement.profile import Network, Profile
-from toolyard.plugins.plugin import Plugin
+from toolyard.plugins.plugin import Plugin, PluginState
 from toolyard.plugins.plugin_access import (
     ConfinementPolicy,
     ProtectedFolders,
     build_profile,
     effective_access,
+    find_links,
+    make_plain,
 )
 from toolyard.protocol.access import ANY_HOST, Access, AccessChoice, ConfinementLevel, ProjectAccess
 from toolyard.protocol.failure import Failure, Reason
@@ -37,11 +39,21 @@ class Place:
     def add(self, code: str = "print(1)", **fields: Any) -> Plugin:
         folder = make_plugin(self.roots, "Plugin", **fields)
         (folder / "main.py").write_text(code)
-        plugins = plugins_in(self.roots, home=self.home)
-        plugins.refresh()
-        plugin = plugins.get("Plugin")
+        self.plugins = plugins_in(self.roots, home=self.home)
+        self.plugins.refresh()
+        return self.find()
+
+    def find(self) -> Plugin:
+        """Return the plugin as a call would find it."""
+        plugin = self.plugins.get_current("Plugin")
         assert plugin is not None
         return plugin
+
+    def allow(self) -> Plugin:
+        plugin = self.find()
+        trust = self.plugins.trust
+        trust.allow(trust.review(plugin, (), plugin.links), at="now")
+        return self.find()
 
     def access(
         self, plugin: Plugin, choice: AccessChoice = AccessChoice.DECLARED, *, strict: bool = False
@@ -117,12 +129,6 @@ def test_a_project_in_a_home_that_lies_in_a_granted_folder_is_still_seen(place: 
     assert str(place.project) in profile.write
 
 
-def test_a_project_below_a_folder_that_the_plugin_could_replace_is_not_granted_by_itself(tmp_path: Path) -> None:
-    place = Place(tmp_path / "shared/replaceable")
-    access = Access(project=ProjectAccess.WRITE, write=(str(tmp_path / "shared"),), network=())
-    assert str(place.project) not in place.profile(place.add(), access).write
-
-
 def test_nothing_is_covered_when_no_granted_folder_contains_it(place: Place) -> None:
     plugin = place.add()
     assert place.profile(plugin, Access(project=ProjectAccess.WRITE)).covered == ()
@@ -138,47 +144,70 @@ def test_a_protected_folder_is_never_granted(place: Place, path: str) -> None:
 
 
 def test_a_link_in_the_project_does_not_lead_to_a_protected_folder(place: Place) -> None:
-    plugin = place.add()
     (place.project / "out").symlink_to(place.home)
+    plugin = place.add(permissions={"write": ["out"], "network": []})
+    assert plugin.links == {str(place.project / "out"): str(place.home)}
     with pytest.raises(Failure):
-        place.profile(plugin, Access(write=("out",)))
+        place.profile(plugin)
 
 
-def test_the_owners_links_are_followed(place: Place, tmp_path: Path) -> None:
+@pytest.mark.requirement("confinement:links")
+def test_a_link_is_followed_only_where_its_owner_saw_it_lead(place: Place, tmp_path: Path) -> None:
+    out, elsewhere = place.project / "out", tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    out.symlink_to(elsewhere)
+    plugin = place.add(permissions={"write": ["out"], "network": []})
+    assert plugin.state is PluginState.CHANGED
+    assert f"{out} leads to {elsewhere} by a link, which nobody has allowed" in plugin.reason
+    plugin = place.allow()
+    assert plugin.state is PluginState.READY
+    assert str(elsewhere) in place.profile(plugin).write
+    assert str(out) not in place.profile(plugin).write
+    out.unlink()
+    out.symlink_to(place.user)
+    assert place.find().state is PluginState.CHANGED
+
+
+@pytest.mark.requirement("confinement:links")
+def test_what_was_reviewed_as_a_folder_and_is_a_link_needs_a_new_review(place: Place, tmp_path: Path) -> None:
+    out = place.project / "out"
+    out.mkdir()
+    place.add(permissions={"read": ["out/inner"], "network": []})
+    assert place.allow().state is PluginState.READY
+    out.rmdir()
+    out.symlink_to(tmp_path)
+    plugin = place.find()
+    assert plugin.state is PluginState.CHANGED
+    review = place.plugins.trust.review(plugin, (), plugin.links)
+    assert f"{out}/inner now leads to {tmp_path}/inner by a link" in review.changed
+    assert review.shown_digest != replace(review, links={}).shown_digest, "a permission is given for what was shown"
+
+
+@pytest.mark.requirement("confinement:links")
+@pytest.mark.parametrize("name", ["node_modules", "package.json", "../node_modules", "../../package.json", ".venv"])
+def test_a_link_among_its_dependencies_needs_a_review(place: Place, tmp_path: Path, name: str) -> None:
     plugin = place.add()
-    (place.project / "out").symlink_to(tmp_path / "elsewhere")
-    assert str(tmp_path / "elsewhere") in place.profile(plugin, Access(write=("out",))).write
+    environment = plugin.folder / ".venv"
+    if name == ".venv":
+        (tmp_path / "secret/bin").mkdir(parents=True)
+        (tmp_path / "secret/bin/python").write_text("#!/bin/sh")
+        (tmp_path / "secret/bin/python").chmod(0o755)
+        environment.symlink_to(tmp_path / "secret")
+    else:
+        (plugin.folder / name).symlink_to(place.home)
+    plugin = place.find()
+    assert plugin.state is PluginState.CHANGED
+    assert len(plugin.links) == 1
 
 
-@pytest.mark.parametrize("access", [
-    Access(project=ProjectAccess.WRITE, write=("out",)),
-    Access(project=ProjectAccess.WRITE, read=("out",)),
-    Access(write=(".", "out/inner")),
-])  # fmt: skip
-def test_a_link_that_the_plugin_could_have_made_is_not_followed(place: Place, tmp_path: Path, access: Access) -> None:
-    """Otherwise it would replace a folder that it was granted, and have whatever it likes at its next start."""
-    plugin = place.add()
-    (place.project / "out").symlink_to(tmp_path / "private")
-    profile = place.profile(plugin, access)
-    assert not [path for path in (*profile.read, *profile.write) if "private" in path]
-    assert str(place.project) in profile.write
-
-
-def test_a_link_in_its_own_folder_is_not_followed(place: Place, tmp_path: Path) -> None:
-    plugin = place.add()
-    (plugin.folder / "out").symlink_to(tmp_path / "private")
-    own_path = str(plugin.folder / "out")
-    profile = place.profile(plugin, Access(own_folder=ProjectAccess.WRITE, write=(own_path,)))
-    assert str(tmp_path / "private") not in profile.write
-    assert str(tmp_path / "private") in place.profile(plugin, Access(write=(own_path,))).write, "its owner made it"
-
-
-def test_links_that_never_end_grant_nothing(place: Place) -> None:
-    plugin = place.add()
-    (place.project / "one").symlink_to("two")
-    (place.project / "two").symlink_to("one")
-    profile = place.profile(plugin, Access(write=("one",)))
-    assert profile.write == (str(place.data),)
+@pytest.mark.requirement("confinement:links")
+def test_the_link_to_the_home_of_users_is_the_systems_and_needs_no_review(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As ``/home`` leads to ``/var/home`` on some systems."""
+    monkeypatch.setattr("toolyard.plugins.plugin_access._resolve_top", lambda name: f"{place.project}/{name}")
+    assert make_plain(place.project, "/home/me/data") == f"{place.project}/home/me/data"
+    assert find_links(place.project, ["/home/me/data"]) == {}
 
 
 def test_a_home_among_the_files_of_the_system_is_covered(

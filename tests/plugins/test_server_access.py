@@ -24,7 +24,7 @@ class Machine:
 
     def access(self, *args: str, **env: str) -> Access:
         declared = ServerDeclaration(name="one", command="server", args=args, env=env)
-        return effective_server_access(declared, cwd=self.project, project=self.project, policy=self.policy)
+        return effective_server_access(declared, cwd=self.project, project=self.project, policy=self.policy, links={})
 
 
 @pytest.fixture
@@ -89,7 +89,8 @@ def test_code_that_is_installed_from_elsewhere_is_read_unless_it_could_choose_th
     (environment / "pyvenv.cfg").touch()
     (packages / "one.pth").write_text(f"import this\n{source}\n{source / 'missing'}\n")
     access = Access(write=(str(environment),) if writable else ())
+    program = str(environment / "bin" / "server")
     profile = build_server_profile(
-        access, str(environment / "bin" / "server"), project=machine.project, data=machine.home, policy=machine.policy
+        access, program, project=machine.project, data=machine.home, policy=machine.policy, links={}
     )
     assert (str(source) in profile.read) is not writable

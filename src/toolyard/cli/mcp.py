@@ -2,7 +2,7 @@
 
 import asyncio
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
@@ -196,12 +196,13 @@ async def _allow(common: CommonOptions, name: str, *, yes: bool) -> None:
 async def _review(yard: Yard, common: CommonOptions, name: str, *, yes: bool) -> None:
     servers = yard.mcp.servers
     entry = _get_entry(yard, name)
+    links = servers.list_links(entry)
     if not common.json:
         print_review(entry)
         print_access(servers.describe_access(entry))
     _require_yes(f"Start {name} once to list its tools?", name, yes=yes)
     try:
-        listing, allow = await _inspect(yard, common, entry)
+        listing, allow = await _inspect(yard, common, entry, links)
     except Failure as failure:
         raise ToolyardError(f"{failure.message} {failure.hint}".strip()) from failure
     if common.json:
@@ -217,13 +218,15 @@ async def _review(yard: Yard, common: CommonOptions, name: str, *, yes: bool) ->
 
 
 async def _inspect(
-    yard: Yard, common: CommonOptions, entry: ConfiguredServer
+    yard: Yard, common: CommonOptions, entry: ConfiguredServer, links: Mapping[str, str]
 ) -> tuple[ToolListing, Callable[[], None]]:
-    """Return the tools of an MCP server, and the function that approves them.
+    """Return the tools of an MCP server, and the function that approves them; ``links`` were shown.
 
-    The running server of this home is asked, if there is one: it has the tools that were added since their start.
+    The running server of this home is asked, if there is one: it has the tools that were added since their start. With
+    links that were never shown before, it is started in this process, which knows that they were now.
     """
-    server = choose_server(common, yard.config)
+    unseen = yard.mcp.servers.find_unseen_links(entry)
+    server = None if unseen else choose_server(common, yard.config)
     if server is not None:
         try:
             review = await run_in_daemon_thread(partial(server.inspect_mcp_server, entry.name))
@@ -233,9 +236,9 @@ async def _inspect(
             tools = (from_json(tool) for tool in review["tools"])
             listing = ToolListing(tools=tuple(tool for tool in tools if tool), left_out=review["left_out"])
             return listing, partial(server.allow_mcp_server, entry.name, review["fingerprint"])
-    listing = await yard.mcp.servers.inspect_tools(entry)
+    listing = await yard.mcp.servers.inspect_tools(entry, links)
     at = SystemClock().now().isoformat(timespec="seconds")
-    return listing, partial(yard.mcp.servers.pins.allow, entry, listing.tools, at=at)
+    return listing, partial(yard.mcp.servers.pins.allow, entry, listing.tools, links=links, at=at)
 
 
 async def _remove(common: CommonOptions, name: str) -> None:

@@ -6,7 +6,6 @@ does not know is left out here and made up for elsewhere, or named by ``level``.
 trace, or read the memory and environment of, a process outside its own confinement, nor mount anything.
 """
 
-import contextlib
 import ctypes
 import functools
 import os
@@ -60,8 +59,8 @@ def interface_version() -> int:
         return 0
 
 
-def restrict_thread(trees: Iterable[tuple[str, int]], *, tcp_ports: Iterable[int] | None = None) -> None:
-    """Confine the calling thread to ``trees``: paths with READ, WRITE or DEVICE. Paths that do not exist are skipped.
+def restrict_thread(trees: Iterable[tuple[int, int]], *, tcp_ports: Iterable[int] | None = None) -> None:
+    """Confine the calling thread to ``trees``: descriptors of files and folders with READ, WRITE or DEVICE.
 
     ``tcp_ports`` are the only ports it may connect to, where the kernel knows that; None: any. The thread must not be
     able to gain privileges (``privileges.forbid_new``). Raises OSError.
@@ -76,24 +75,14 @@ def restrict_thread(trees: Iterable[tuple[str, int]], *, tcp_ports: Iterable[int
         linux.LANDLOCK_CREATE_RULESET, ctypes.byref(attributes), ctypes.c_size_t(size), ctypes.c_uint32(0)
     )
     try:
-        for path, access in trees:
-            _allow_path(ruleset, path, access & handled)
+        for opened, access in trees:
+            allowed = access if stat.S_ISDIR(os.fstat(opened).st_mode) else access & _OF_A_FILE
+            _add_rule(ruleset, _PATH_BENEATH, _PathRule(allowed & handled, opened))
         for port in tcp_ports or () if network else ():
             _add_rule(ruleset, _NET_PORT, _PortRule(_CONNECT_TCP, port))
         linux.syscall(linux.LANDLOCK_RESTRICT_SELF, ctypes.c_int(ruleset), ctypes.c_uint32(0))
     finally:
         os.close(ruleset)
-
-
-def _allow_path(ruleset: int, path: str, access: int) -> None:
-    with contextlib.suppress(FileNotFoundError, NotADirectoryError, PermissionError):
-        opened = os.open(path, os.O_PATH | os.O_CLOEXEC)
-        try:
-            if not stat.S_ISDIR(os.fstat(opened).st_mode):
-                access &= _OF_A_FILE
-            _add_rule(ruleset, _PATH_BENEATH, _PathRule(access, opened))
-        finally:
-            os.close(opened)
 
 
 def _add_rule(ruleset: int, kind: int, rule: ctypes.Structure) -> None:

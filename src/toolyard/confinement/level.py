@@ -1,11 +1,12 @@
 """The level of confinement that a profile reaches on this machine, and the reasons why it is not higher."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 
 from toolyard.confinement import bubblewrap, landlock, linux, seccomp
-from toolyard.confinement.profile import Profile
-from toolyard.confinement.start import can_enter_directly, can_enter_with_program, needs_namespace
+from toolyard.confinement.profile import Network, Profile
+from toolyard.confinement.start import can_enter_directly, can_enter_with_program, can_make_read_only
 from toolyard.message import Message
 from toolyard.protocol.access import ConfinementLevel
 
@@ -26,22 +27,30 @@ def measure_confinement(profile: Profile | None) -> Confinement:
     missing = list_missing_everywhere(own_processes=profile.own_processes)
     if not landlock.interface_version():
         return Confinement(ConfinementLevel.NONE, missing)
-    if needs_namespace(profile) and not can_enter_namespaces():
-        missing += (_describe_missing_namespace(profile),)
+    missing += tuple(_describe_missing_namespaces(profile))
     return Confinement(ConfinementLevel.FILES if missing else ConfinementLevel.FULL, missing)
 
 
-def _describe_missing_namespace(profile: Profile) -> Message:
+def _describe_missing_namespaces(profile: Profile) -> Iterator[Message]:
+    if not can_make_read_only():
+        yield Message(
+            "confinement.no_own_mounts",
+            "this system does not allow a view of the files of its own to a program, so it can change the mode, owner "
+            "and times of files that its user owns",
+        )
+    if can_enter_namespaces():
+        return
     if profile.covered:
-        return Message(
+        yield Message(
             "confinement.cannot_cover",
             "{folder} cannot be hidden from it on this system, so it does not start",
             folder=profile.covered[0],
         )
-    return Message(
-        "confinement.no_namespaces",
-        "this system does not allow a network of its own to a program, so its list of hosts is not enforced",
-    )
+    elif profile.network is Network.PORTS:
+        yield Message(
+            "confinement.no_namespaces",
+            "this system does not allow a network of its own to a program, so its list of hosts is not enforced",
+        )
 
 
 @cache

@@ -1,6 +1,7 @@
 """Namespaces: a network with nothing but chosen ports, and a view of the files: read-only, without covered folders.
 
-Both need the right to administer the machine, or user namespaces, which not every system gives to everybody.
+Both need the right to administer the machine, or user namespaces, which not every system gives to everybody. Files are
+given by descriptors that were opened after ``enter_mounts``: what stands at their paths by then does not matter.
 """
 
 import contextlib
@@ -9,14 +10,14 @@ import os
 import socket
 import stat
 import struct
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from toolyard.confinement import linux
 
 NEW_MOUNTS, NEW_NETWORK, NEW_USERS, NEW_PROCESSES = 0x00020000, 0x40000000, 0x10000000, 0x20000000
 _SET_FLAGS, _UP_AND_RUNNING = 0x8914, 0x41
-_SLAVE, _BIND, _CHANGE = 1 << 19 | 1 << 14, 1 << 12, 1 << 5
-_READ_ONLY, _NO_PROGRAMS = 1, 2 | 4 | 8  # without set-id bits, devices and programs
+_SLAVE = 1 << 19 | 1 << 14
+_FOLDER = os.O_DIRECTORY | os.O_CLOEXEC | os.O_NOFOLLOW
 
 
 def enter_network(ports: Iterable[int]) -> list[socket.socket]:
@@ -48,67 +49,71 @@ def enter_mounts() -> None:
     linux.mount("none", "/", "", _SLAVE)
 
 
-def make_read_only(writable: Iterable[str]) -> bool:
+def make_read_only(writable: Iterable[int]) -> None:
     """Make all files read-only for the thread after ``enter_mounts``, except for the trees ``writable``.
 
-    So their mode, owner and times cannot be changed either, which Landlock does not guard. Return False, and change
-    nothing, where the kernel (before 5.12) or the container does not offer it. Raises OSError.
+    So their mode, owner and times cannot be changed either, which Landlock does not guard. Raises OSError.
     """
-    copies: dict[str, int] = {}
+    copies: list[tuple[int, int]] = []
     try:
+        for opened in writable:
+            copies.append((linux.copy_mounts(opened), opened))  # noqa: PERF401 those that were made are closed
+        root = os.open("/", _FOLDER)
         try:
-            for path in _list_outermost(writable):
-                copies[path] = linux.copy_mounts(path)
-            linux.make_mounts_read_only("/")
-        except OSError:
-            return False
-        for path, copy in copies.items():
-            linux.attach_mounts(copy, path)
+            linux.make_mounts_read_only(root, and_below=True)
+        finally:
+            os.close(root)
+        for copy, opened in copies:
+            linux.attach_mounts(copy, opened)
     finally:
-        for copy in copies.values():
+        for copy, _ in copies:
             os.close(copy)
-    return True
 
 
-def _list_outermost(paths: Iterable[str]) -> list[str]:
-    """Return where existing paths really lead, without those inside of others."""
-    outermost: list[str] = []
-    for path in sorted({os.path.realpath(path) for path in paths if os.path.exists(path)}):
-        if not any(path.startswith(f"{outer}/") for outer in outermost):
-            outermost.append(path)
-    return outermost
+def cover_folder(folder: int, kept: Mapping[str, int]) -> dict[str, int]:
+    """Show the thread an empty folder in place of ``folder``, after ``enter_mounts``; nobody can write it.
 
-
-def cover_folders(folders: Iterable[str], kept: Iterable[str]) -> None:
-    """Show the thread empty folders in place of ``folders``, after ``enter_mounts``; nobody can write them. ``kept``
-    are files and folders that it still sees there.
-
-    Raises OSError.
+    ``kept`` are files and folders that it still sees there, by their paths below ``folder``. Return descriptors of
+    them as they are seen from now on. Raises OSError.
     """
-    for folder in folders:
-        _cover_folder(folder, [path for path in dict.fromkeys(kept) if path.startswith(folder + "/")])
-
-
-def _cover_folder(folder: str, kept: Iterable[str]) -> None:
-    opened: dict[str, int] = {}
+    shown: dict[str, int] = {}
+    empty = linux.make_empty_folder()
     try:
-        for path in kept:
-            with contextlib.suppress(FileNotFoundError):
-                opened[path] = os.open(path, os.O_PATH | os.O_CLOEXEC)
-        linux.mount("none", folder, "tmpfs", _NO_PROGRAMS, "mode=0755,size=64k")
-        for path in sorted(opened):  # a folder before what is in it, which then is there already
-            if not os.path.exists(path):
-                _show_again(path, opened[path])
-        linux.mount("none", folder, "", _CHANGE | _READ_ONLY | _NO_PROGRAMS)
+        linux.attach_mounts(empty, folder)
+        for path in sorted(kept):  # a folder before what is in it, which then is there already
+            outer = next((outer for outer in shown if path.startswith(f"{outer}/")), None)
+            if outer is not None:
+                shown[path] = linux.open_without_links(path.removeprefix(f"{outer}/"), shown[outer])
+            else:
+                shown[path] = _show_again(empty, path, kept[path])
+        linux.make_mounts_read_only(empty, and_below=False)
+    except BaseException:
+        for opened in shown.values():
+            os.close(opened)
+        raise
     finally:
-        for number in opened.values():
-            os.close(number)
+        os.close(empty)
+    return shown
 
 
-def _show_again(path: str, opened: int) -> None:
-    if stat.S_ISDIR(os.fstat(opened).st_mode):
-        os.makedirs(path)
-    else:
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        os.close(os.open(path, os.O_CREAT | os.O_CLOEXEC, 0o600))
-    linux.mount(f"/proc/self/fd/{opened}", path, "", _BIND)
+def _show_again(empty: int, path: str, opened: int) -> int:
+    """Mount a copy of the file or folder ``opened`` at ``path`` below ``empty``. Return its descriptor."""
+    *folders, name = path.split("/")
+    is_folder = stat.S_ISDIR(os.fstat(opened).st_mode)
+    with contextlib.ExitStack() as stack:
+        place = empty
+        for folder in (*folders, name) if is_folder else folders:
+            with contextlib.suppress(FileExistsError):
+                os.mkdir(folder, dir_fd=place)
+            place = os.open(folder, _FOLDER, dir_fd=place)
+            stack.callback(os.close, place)
+        if not is_folder:
+            place = os.open(name, os.O_CREAT | os.O_CLOEXEC, 0o600, dir_fd=place)
+            stack.callback(os.close, place)
+        copy = linux.copy_mounts(opened)
+        try:
+            linux.attach_mounts(copy, place)
+        except OSError:
+            os.close(copy)
+            raise
+        return copy

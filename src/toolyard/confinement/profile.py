@@ -1,4 +1,7 @@
-"""A profile: everything that a confined program may reach. A value, with absolute paths."""
+"""A profile: everything that a confined program may reach. A value, with absolute paths that have no links in them.
+
+They are opened without following any, so that what has become a link since is not granted: the start fails instead.
+"""
 
 from dataclasses import dataclass
 from enum import StrEnum

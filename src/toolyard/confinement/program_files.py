@@ -1,24 +1,48 @@
 """The files that a program needs to run at all: itself, its interpreter, and the installation that they belong to."""
 
 import os
-from collections.abc import Iterator
+import stat
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 _MAX_LINKS = 16
 _MAX_PARENTS = 3
 _FIRST_LINE = 256
+_MAX_SETTINGS = 64 * 1024
 _PROGRAM_FOLDERS = ("bin", "Scripts")
 _TOO_WIDE = frozenset({"/", "/usr", "/usr/local", "/home", "/root"})
 
 
-def list_program_trees(program: str) -> tuple[str, ...]:
-    """Return the trees and files to read for starting ``program``, an absolute path.
+def list_program_trees(program: str, changeable: Sequence[str] = ()) -> tuple[str, ...]:
+    """Return the trees and files to read for starting ``program``, an absolute path; they have no links in them.
 
     A program in a folder ``bin`` belongs to the folder above it, as Python and Node do wherever they are installed,
     unless that is a person's home or holds several programs (``~/.local``): then only the programs beside it are
     readable, which it may start (``uvx`` starts ``uv``). A virtual environment names its base.
+
+    ``changeable`` are folders in which other programs may have written. A link, a script's first line or a virtual
+    environment in there leads to an installation of Python, as that of a virtual environment does, or to nothing.
     """
-    return tuple(dict.fromkeys(_find_trees(program, depth=0)))
+    return tuple(dict.fromkeys(_find_trees(program, changeable, depth=0)))
+
+
+def is_inside(path: str, folder: str) -> bool:
+    """Return whether ``path`` is ``folder`` or below it; both are absolute and without links."""
+    return path == folder or path.startswith(folder.rstrip("/") + "/")
+
+
+def resolve_links(path: str) -> str:
+    """Return where a path leads; the path itself when it is replaced in that very moment."""
+    try:
+        return os.path.realpath(path)
+    except OSError:
+        return path
+
+
+def find_program_root(program: str) -> str:
+    """Return the folder that a program belongs to by its place."""
+    folder = os.path.dirname(program)
+    return os.path.dirname(folder) if os.path.basename(folder) in _PROGRAM_FOLDERS else folder
 
 
 def is_program(path: str) -> bool:
@@ -30,7 +54,7 @@ def list_packages(folder: Path) -> Iterator[str]:
     """Yield what Node reads for the packages of a program in ``folder``: there, and in the folders above it."""
     for place in (folder, *list(folder.parents)[:_MAX_PARENTS]):
         for name in ("node_modules", "package.json"):
-            if (place / name).exists():
+            if os.path.lexists(place / name):
                 yield str(place / name)
 
 
@@ -42,21 +66,48 @@ def list_editable_sources(program: str) -> Iterator[str]:
     environment = Path(program).parent.parent
     if (environment / "pyvenv.cfg").exists():
         for file in environment.glob("lib/*/site-packages/*.pth"):
-            lines = file.read_text(errors="replace").splitlines()
-            yield from (line for line in lines if os.path.isabs(line) and os.path.isdir(line))
+            lines = _read_start(str(file), _MAX_SETTINGS).decode(errors="replace").splitlines()
+            yield from (resolve_links(line) for line in lines if os.path.isabs(line) and os.path.isdir(line))
 
 
-def _find_trees(program: str, depth: int) -> Iterator[str]:
+def _find_trees(program: str, changeable: Sequence[str], depth: int) -> Iterator[str]:
+    is_believed = True  # until a step stands where another program may have put it
     for link in _follow_links(program):
-        yield link
-        folder = Path(link).parent
-        if folder.name in _PROGRAM_FOLDERS:
-            installation = folder.parent
-            yield str(folder if _is_too_wide(installation) else installation)
-            yield from _find_base(installation)
-    interpreter = _read_interpreter(program)
-    if interpreter and depth < _MAX_LINKS:
-        yield from _find_trees(interpreter, depth + 1)
+        root = find_program_root(link)
+        if any(is_inside(link, folder) for folder in changeable):
+            is_believed = False
+            if root != os.path.dirname(link):
+                yield root
+            elif not os.path.islink(link):
+                yield link
+            yield from (tree for base in _read_bases(root) for tree in _list_python(base))
+        elif not is_believed:
+            yield from _list_python(link)
+        else:
+            yield resolve_links(link)
+            if root != os.path.dirname(link):
+                yield resolve_links(os.path.dirname(link) if _is_too_wide(Path(root)) else root)
+                yield from (tree for base in _read_bases(root) for tree in _find_base(base))
+    interpreter = read_interpreter(program)
+    if not interpreter or depth >= _MAX_LINKS:
+        return
+    if is_believed or any(is_inside(interpreter, folder) for folder in changeable):
+        yield from _find_trees(interpreter, changeable, depth + 1)
+    else:
+        yield from _list_python(interpreter)
+
+
+def _list_python(program: str) -> Iterator[str]:
+    """Yield a Python and its library; nothing if it is something else, whatever its name is."""
+    real = resolve_links(program)
+    library = os.path.join(os.path.dirname(os.path.dirname(real)), "lib")
+    try:
+        versions = [name for name in os.listdir(library) if name.startswith("python3")]
+    except OSError:
+        return
+    if is_program(real) and any(os.path.isfile(os.path.join(library, name, "os.py")) for name in versions):
+        yield real
+        yield library
 
 
 def _follow_links(path: str) -> Iterator[str]:
@@ -67,7 +118,7 @@ def _follow_links(path: str) -> Iterator[str]:
         except OSError:
             break
         path = os.path.normpath(os.path.join(os.path.dirname(path), target))
-    real = os.path.realpath(path)
+    real = resolve_links(path)
     if real != path:
         yield real
 
@@ -79,25 +130,24 @@ def _is_too_wide(installation: Path) -> bool:
     return str(installation) in _TOO_WIDE or installation.name == ".local" or installation == Path.home()
 
 
-def _find_base(installation: Path) -> Iterator[str]:
-    """Yield the installation that a virtual environment was made from.
-
-    A program may have written the file that names it, so it is believed only where there really is a Python.
-    """
-    try:
-        lines = (installation / "pyvenv.cfg").read_text(errors="replace").splitlines()
-    except OSError:
-        return
-    for line in lines:
-        key, _, value = line.partition("=")
-        base = Path(value.strip())
-        if key.strip() == "home" and is_program(str(base / "python3")):
-            yield str(base)
-            if base.name in _PROGRAM_FOLDERS and not _is_too_wide(base.parent):
-                yield str(base.parent)
+def _read_bases(environment: str) -> Iterator[str]:
+    """Yield the Python that a virtual environment was made from, as the environment names it."""
+    lines = _read_start(os.path.join(environment, "pyvenv.cfg"), _MAX_SETTINGS).decode(errors="replace").splitlines()
+    for key, _, value in (line.partition("=") for line in lines):
+        if key.strip() == "home" and os.path.isabs(value.strip()):
+            yield os.path.join(value.strip(), "python3")
 
 
-def _read_interpreter(program: str) -> str:
+def _find_base(python: str) -> Iterator[str]:
+    """Yield the installation of a virtual environment's base, if there really is a Python."""
+    if is_program(python):
+        folder = Path(resolve_links(os.path.dirname(python)))
+        yield str(folder)
+        if folder.name in _PROGRAM_FOLDERS and not _is_too_wide(folder.parent):
+            yield str(folder.parent)
+
+
+def read_interpreter(program: str) -> str:
     """Return the interpreter that a script's first line names; empty when it names none."""
     first = _read_first_line(program)
     words = first.removeprefix(b"#!").split() if first.startswith(b"#!") else []
@@ -105,8 +155,18 @@ def _read_interpreter(program: str) -> str:
 
 
 def _read_first_line(path: str) -> bytes:
+    return _read_start(path, _FIRST_LINE).partition(b"\n")[0]
+
+
+def _read_start(path: str, size: int) -> bytes:
+    """Return how a file begins; empty when it cannot be read, or is a pipe or a device, which might never answer."""
     try:
-        with open(path, "rb") as file:
-            return file.readline(_FIRST_LINE)
+        opened = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
     except OSError:
         return b""
+    try:
+        return os.read(opened, size) if stat.S_ISREG(os.fstat(opened).st_mode) else b""
+    except OSError:
+        return b""
+    finally:
+        os.close(opened)

@@ -1,31 +1,126 @@
-"""Confine the calling thread: in the order in which each step is still allowed by the steps before it."""
+"""Confine the calling thread: in the order in which each step is still allowed by the steps before it.
 
+Every path of a profile is opened once, without following links, and what was opened then is what is mounted and
+granted: a folder that is replaced while a program starts gives it nothing.
+"""
+
+import os
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from enum import IntEnum
+from errno import ELOOP
 
-from toolyard.confinement import landlock, namespace, privileges, seccomp
+from toolyard.confinement import landlock, linux, namespace, privileges, seccomp
 from toolyard.confinement.profile import Network, Profile
-from toolyard.confinement.system_files import DEVICES, list_system_trees
+from toolyard.confinement.system_files import DEVICES, list_readable_trees
+from toolyard.message import Message
+
+_MISSING = (FileNotFoundError, NotADirectoryError, PermissionError)
 
 
-def enter_namespaces(profile: Profile, *, own_mounts: bool) -> list[socket.socket]:
-    """Enter the namespaces that a profile needs. Return the sockets that listen on its ports. Raises OSError.
+class Probe(IntEnum):
+    """The result of a probe: how much namespaces give to a program here."""
 
-    With ``own_mounts``, which the profile may do without, nothing outside of what it may write can be changed at all.
+    READ_ONLY = 0  # a network, a view of the files of its own, and in that nothing to change but what it may write
+    VIEW = 10  # all but the last
+    REFUSED = 11
+
+
+def probe_namespaces() -> Probe:
+    """Enter namespaces, and return what they give. Raises OSError."""
+    namespace.enter_network(())
+    namespace.enter_mounts()  # not in a chroot whose root is no mount
+    os.close(linux.make_empty_folder())
+    try:
+        namespace.make_read_only(())
+    except OSError:  # some containers do not know the call for it
+        return Probe.VIEW
+    return Probe.READ_ONLY
+
+
+def confine_thread(
+    profile: Profile, *, own_mounts: bool, read_only: bool, own_processes: bool = False
+) -> list[socket.socket]:
+    """Restrict the thread and what it starts to ``profile``, as far as this kernel can.
+
+    With ``own_mounts`` what is covered is not seen; with ``read_only`` as well, nothing outside of what it may write
+    can be changed at all. With ``own_processes`` its first child has a number space of processes, and the others end
+    with that one. Return the sockets that listen on the profile's ports. Raises OSError.
     """
-    if own_mounts or profile.covered:
+    if own_mounts:
         namespace.enter_mounts()
-        namespace.cover_folders(profile.covered, (*profile.read, *profile.write))
-        namespace.make_read_only(profile.write)
-    return namespace.enter_network(profile.ports) if profile.network is Network.PORTS else []
+    with _open_trees((*profile.read, *profile.write, *profile.covered)) as opened:
+        if own_mounts:
+            _cover_folders(profile, opened)
+        if read_only:
+            _make_read_only(profile, opened)
+        listeners = namespace.enter_network(profile.ports) if profile.network is Network.PORTS else []
+        try:
+            if own_processes:
+                linux.unshare(namespace.NEW_PROCESSES)
+            _restrict_thread(profile, opened)
+        except BaseException:
+            for listener in listeners:
+                listener.close()
+            raise
+    return listeners
 
 
-def restrict_thread(profile: Profile) -> None:
-    """Restrict the thread and what it starts to ``profile``, as far as this kernel can. Raises OSError."""
+@contextmanager
+def _open_trees(paths: Iterable[str], leave_out: tuple[type[OSError], ...] = _MISSING) -> Iterator[dict[str, int]]:
+    """Open files and folders without following links, without those that fail with ``leave_out``. Raises OSError."""
+    opened: dict[str, int] = {}
+    try:
+        for path in dict.fromkeys(paths):
+            with suppress(*leave_out):
+                opened[path] = _open(path)
+        yield opened
+    finally:
+        for number in opened.values():
+            os.close(number)
+
+
+def _open(path: str) -> int:
+    try:
+        return linux.open_without_links(path)
+    except OSError as error:
+        if error.errno != ELOOP:
+            raise
+        message = Message(
+            "confinement.became_link", "{path} has become a link, or leads through one, and is not granted", path=path
+        )
+        raise OSError(ELOOP, message) from error
+
+
+def _cover_folders(profile: Profile, opened: dict[str, int]) -> None:
+    for folder in profile.covered:
+        if folder in opened:
+            below = {path.removeprefix(f"{folder}/"): path for path in opened if path.startswith(f"{folder}/")}
+            shown = namespace.cover_folder(opened[folder], {name: opened[path] for name, path in below.items()})
+            for name, number in shown.items():
+                os.close(opened[below[name]])
+                opened[below[name]] = number
+
+
+def _make_read_only(profile: Profile, opened: dict[str, int]) -> None:
+    writable = [path for path in profile.write if path in opened]
+    namespace.make_read_only(
+        opened[path] for path in dict.fromkeys(writable) if not any(path.startswith(f"{outer}/") for outer in writable)
+    )
+
+
+def _restrict_thread(profile: Profile, opened: dict[str, int]) -> None:
     privileges.forbid_new()
     version = landlock.interface_version()
     if version:
-        landlock.restrict_thread(_list_trees(profile))
+        with _open_trees((*list_readable_trees(), *DEVICES), leave_out=(OSError,)) as system:
+            trees = [
+                *((number, landlock.DEVICE if path in DEVICES else landlock.READ) for path, number in system.items()),
+                *((opened[path], landlock.READ) for path in profile.read if path in opened),
+                *((opened[path], landlock.WRITE) for path in profile.write if path in opened),
+            ]
+            landlock.restrict_thread(trees)
     privileges.drop_capabilities()
     if seccomp.is_available():
         seccomp.restrict_thread(
@@ -35,12 +130,3 @@ def restrict_thread(profile: Profile) -> None:
                 truncate=version == 0 or version >= landlock.VERSION_TRUNCATE,
             )
         )
-
-
-def _list_trees(profile: Profile) -> Iterator[tuple[str, int]]:
-    for path in (*list_system_trees(), *profile.read):
-        yield path, landlock.READ
-    for path in profile.write:
-        yield path, landlock.WRITE
-    for path in DEVICES:
-        yield path, landlock.DEVICE

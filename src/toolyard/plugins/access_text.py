@@ -1,6 +1,6 @@
 """The access of a program in plain words, for the owner who decides on it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,6 +34,14 @@ def describe_access(access: Access | None, *, declares_network: bool) -> tuple[M
         *_describe_files(access),
         _describe_network(access, declares_network=declares_network),
         *_describe_rest(access),
+    )
+
+
+def describe_links(links: Mapping[str, str]) -> tuple[Message, ...]:
+    """Describe the links on the way to what a program may reach."""
+    return tuple(
+        Message("access.link", "follows the link {path} to {lead}", path=path, lead=lead)
+        for path, lead in sorted(links.items())
     )
 
 

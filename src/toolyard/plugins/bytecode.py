@@ -57,6 +57,6 @@ def _can_run_python(plugin: Plugin) -> bool:
 
 
 def _remove_oldest(own: Path) -> None:
-    newest_first = sorted(own.iterdir(), key=lambda folder: folder.stat().st_mtime_ns, reverse=True)
+    newest_first = sorted(own.iterdir(), key=lambda folder: folder.lstat().st_mtime_ns, reverse=True)
     for folder in newest_first[MAX_VERSIONS:]:
         shutil.rmtree(folder, ignore_errors=True)

@@ -138,6 +138,9 @@ def _start_failure(launch: Launch, error: OSError | ValueError) -> Failure:
 def _explain_start_error(program: Path, cwd: Path, error: OSError | ValueError) -> tuple[str, str]:
     if not isinstance(error, OSError):
         return str(error), Message("hint.mend_command_or_env", "Mend entryPoint.command or the plugin's config.env.")
+    if error.errno == errno.ELOOP and isinstance(error.strerror, Message):  # something was replaced since it was built
+        again = Message("hint.links_changed", "Call it again. If that fails too, its owner should look at it again.")
+        return error.strerror, again
     if not cwd.is_dir():
         return (
             Message("start.no_folder", "its folder {folder} does not exist", folder=cwd),

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
+from toolyard.confinement.program_files import is_inside, resolve_links
 from toolyard.message import Message
 
 _INTERPRETERS = re.compile(
@@ -271,7 +272,7 @@ def _find_script_problem(words: list[str], folder: Path) -> CommandProblem | Non
 
 
 def _is_python_2(path: str) -> bool:
-    return os.path.basename(os.path.realpath(path)).startswith("python2")
+    return os.path.basename(resolve_links(path)).startswith("python2")
 
 
 def _search_path(name: str, search: str) -> Iterator[str]:
@@ -303,4 +304,4 @@ def _named_files(words: list[str], folder: Path) -> tuple[str, ...]:
 
 
 def _is_inside(path: Path, folder: Path) -> bool:
-    return Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder))
+    return is_inside(resolve_links(str(path)), resolve_links(str(folder)))

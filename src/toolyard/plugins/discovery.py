@@ -10,7 +10,7 @@ another one runs. The names of built-in tools are taken from the start (S-85).
 Reading again costs a few ``stat`` calls for each plugin that has not changed. Not safe from several threads.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -20,10 +20,12 @@ from toolyard.plugins.command_line import CommandLine, CommandProblem, Programs,
 from toolyard.plugins.config_paths import list_config_paths
 from toolyard.plugins.fingerprint import Fingerprint, compute_fingerprint
 from toolyard.plugins.plugin import Origin, Plugin, PluginProblem, PluginState
+from toolyard.plugins.plugin_access import list_plugin_links
 from toolyard.plugins.plugin_files import PluginFiles, Signature, read_plugin_files, read_signature
 from toolyard.plugins.roots import PluginRoot, find_plugin_folders
 from toolyard.plugins.state_file import StateFile
 from toolyard.plugins.trust import Trust
+from toolyard.protocol.access import AccessChoice
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.manifest import Manifest
 
@@ -50,13 +52,14 @@ class Plugins:
         roots: Sequence[PluginRoot],
         *,
         home: Path,
+        project: Path,
         trust: Trust,
         reserved: Collection[str] = (),
         programs: Programs,
         own_command: OwnCommand = FOR_DEFAULT_HOME,
     ) -> None:
         self._roots, self._own_command = tuple(roots), own_command
-        self._trust = trust
+        self.trust, self._project = trust, project
         self._reserved = frozenset(name.casefold() for name in reserved)
         self._programs, self._programs_of_shipped = programs, programs.with_our_python()
         self._disabled = StateFile(home / DISABLED_FILE)
@@ -150,10 +153,17 @@ class Plugins:
         return (
             plugin.fingerprint.is_current()
             and not self._disabled_reason(plugin.folder, plugin.name, files)
-            and self._trust.find_state(plugin.folder, plugin.origin, plugin.fingerprint) is plugin.state
-            and self._trust.is_read_confirmed(plugin.folder, plugin.origin, plugin.fingerprint) is plugin.read_confirmed
-            and self._trust.access_choice(plugin.folder, plugin.fingerprint) is plugin.access
+            and self.trust.find_state(plugin.folder, plugin.origin, plugin.fingerprint) is plugin.state
+            and self.trust.is_read_confirmed(plugin.folder, plugin.origin, plugin.fingerprint) is plugin.read_confirmed
+            and self.trust.access_choice(plugin.folder, plugin.fingerprint) is plugin.access
+            and self._find_links(plugin) == plugin.links
+            and not self.trust.find_unseen_links(plugin.folder, plugin.links)
         )
+
+    def _find_links(self, plugin: Plugin) -> dict[str, str]:
+        if plugin.manifest is None or plugin.access is AccessChoice.UNCONFINED:
+            return {}
+        return list_plugin_links(plugin, plugin.manifest, plugin.paths, self._project)
 
     def _disabled_reason(self, folder: Path, name: str, files: PluginFiles) -> str:
         """Return why a plugin is disabled; empty when it is not. When that cannot be read, it is."""
@@ -218,7 +228,7 @@ class Plugins:
             fault = PluginProblem(message=prepared.message, fix=prepared.fix, field="entryPoint.command")
             return replace(plugin, reason=str(fault), problems=(*plugin.problems, fault))
         command, fingerprint = prepared
-        state = self._trust.find_state(plugin.folder, plugin.origin, fingerprint)
+        state = self.trust.find_state(plugin.folder, plugin.origin, fingerprint)
         allow = self._own_command.format(f"plugin allow {plugin.name}")
         reason = _review_reason(state, allow)
         if state is not PluginState.READY and fingerprint.problem:
@@ -229,18 +239,23 @@ class Plugins:
             reason = Message(
                 "plugin.runs_last_good_version", "its last good version is used: {reason}", reason=plugin.reason
             )
-        may_detach = self._trust.detach_permission(plugin.folder, fingerprint)
+        may_detach = self.trust.detach_permission(plugin.folder, fingerprint)
         if state is PluginState.READY and may_detach is not None:
             manifest = replace(manifest, detached=may_detach)
-        confirmed = self._trust.is_read_confirmed(plugin.folder, plugin.origin, fingerprint)
-        keys = self._trust.granted_keys(plugin.folder, plugin.origin, fingerprint.publish_keys)
+        confirmed = self.trust.is_read_confirmed(plugin.folder, plugin.origin, fingerprint)
+        keys = self.trust.granted_keys(plugin.folder, plugin.origin, fingerprint.publish_keys)
         problems = (*plugin.problems, *_unreviewed_key_problems(fingerprint.publish_keys - keys, allow))
-        return replace(
+        plugin = replace(
             plugin, state=state, reason=reason, manifest=manifest, command=command, fingerprint=fingerprint,
-            read_confirmed=confirmed, publish_keys=keys, access=self._trust.access_choice(plugin.folder, fingerprint),
-            paths=self._trust.granted_paths(plugin.folder, plugin.origin, list_config_paths(plugin.config)),
+            read_confirmed=confirmed, publish_keys=keys, access=self.trust.access_choice(plugin.folder, fingerprint),
+            paths=self.trust.granted_paths(plugin.folder, plugin.origin, list_config_paths(plugin.config)),
             problems=problems if state is PluginState.READY else plugin.problems,
         )  # fmt: skip
+        plugin = replace(plugin, links=self._find_links(plugin))
+        unseen = self.trust.find_unseen_links(plugin.folder, plugin.links)
+        if state is not PluginState.READY or not unseen:
+            return plugin
+        return replace(plugin, state=PluginState.CHANGED, reason=_describe_unseen_link(unseen, allow))
 
     def _resolve_command(
         self, plugin: Plugin, manifest: Manifest, before: Plugin | None
@@ -280,6 +295,17 @@ def _review_reason(state: PluginState, command: str) -> str:
             )
         case _:
             return ""
+
+
+def _describe_unseen_link(links: Mapping[str, str], command: str) -> Message:
+    path, lead = next(iter(links.items()))
+    return Message(
+        "plugin.unseen_link",
+        "{path} leads to {lead} by a link, which nobody has allowed: look at it with '{command}'",
+        path=path,
+        lead=lead,
+        command=command,
+    )
 
 
 def _unreviewed_key_problems(keys: frozenset[str], command: str) -> Iterator[PluginProblem]:

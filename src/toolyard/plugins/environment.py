@@ -15,6 +15,7 @@ import json
 import os
 import re
 from collections.abc import Collection, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -175,10 +176,10 @@ def make_data_folder(home: Path, plugin: str) -> Path:
     folder = data_folder(home, plugin)
     try:
         make_private_folder(folder)
-        make_private_folder(temporary_folder(home, plugin))
         for place in (folder.parent, folder):
-            if place.stat().st_mode & 0o077:
-                place.chmod(0o700)
+            _close_to_others(place)
+        with suppress(FileExistsError):  # whatever the plugin has put there is its own affair
+            temporary_folder(home, plugin).mkdir(mode=0o700)
     except OSError as error:
         message = Message(
             "plugin.data_folder_failed",
@@ -192,6 +193,16 @@ def make_data_folder(home: Path, plugin: str) -> Path:
             hint=Message("hint.make_parent_writable", "Make its parent a folder that can be written."),
         ) from error
     return folder
+
+
+def _close_to_others(folder: Path) -> None:
+    """Take a folder away from everybody but its owner. Raises OSError, also when the folder itself is a link."""
+    opened = os.open(os.path.realpath(folder.parent) + f"/{folder.name}", os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    try:
+        if os.fstat(opened).st_mode & 0o077:
+            os.fchmod(opened, 0o700)
+    finally:
+        os.close(opened)
 
 
 def is_secret_name(name: str) -> bool:

@@ -147,7 +147,7 @@ def _build_profile(folder: Path, variables: Mapping[str, str]) -> Profile:
     program = shutil.which("git", path=variables.get("PATH"))
     trees = list_program_trees(program) if program else ()
     repository = () if variables["GIT_ALLOW_PROTOCOL"] != "file" else ("/",)  # it is somewhere on this machine
-    return Profile(read=(*trees, *repository), write=(str(folder.parent),), network=Network.ANY)
+    return Profile(read=(*trees, *repository), write=(str(folder.parent.resolve()),), network=Network.ANY)
 
 
 def _run_git(argv: tuple[str, ...], folder: Path, variables: Mapping[str, str]) -> str:

@@ -70,6 +70,7 @@ class Plugin:
     read_confirmed: bool = False  # its word that it only reads counts
     access: AccessChoice = AccessChoice.DECLARED  # the owner's decision on what it may reach
     paths: tuple[str, ...] = ()  # that its settings name and its owner has seen: it may write there
+    links: Mapping[str, str] = field(default_factory=dict)  # on the way to what it may reach, and where they lead
     publish_keys: frozenset[str] = frozenset()  # of the host, which the owner gave it at its review
     problems: tuple[PluginProblem, ...] = ()
     hidden_by: Path | None = None  # the folder of the plugin that has its name

@@ -5,18 +5,29 @@ and its cache of compiled Python. A plugin that declares nothing is an old one, 
 nothing: it may also write its own folder and the shared folders of VCPToolBox that its code names. Nobody gets the
 home of Toolyard, the folders of other plugins, or the home of the user: they are covered where a granted folder
 contains them, and a grant of one of them is refused.
+
+A grant leads where its owner saw it lead. Any program could replace a folder that it may write by a link, also one that
+belongs to the grant of another program. So no link is followed on the way to what a profile grants, except those that
+a review has shown, and these only to where they led then.
 """
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
 from toolyard.confinement.level import Confinement, measure_confinement
 from toolyard.confinement.profile import Network, Profile
-from toolyard.confinement.program_files import is_program, list_packages, list_program_trees
+from toolyard.confinement.program_files import (
+    find_program_root,
+    is_inside,
+    is_program,
+    list_packages,
+    list_program_trees,
+    resolve_links,
+)
 from toolyard.confinement.system_files import list_system_trees
 from toolyard.message import Message, join_messages
 from toolyard.own_command import FOR_DEFAULT_HOME, OwnCommand
@@ -27,9 +38,9 @@ from toolyard.protocol.access import ANY_HOST, Access, AccessChoice, Confinement
 from toolyard.protocol.failure import Failure, Reason
 from toolyard.protocol.manifest import Manifest, PluginType
 
-_SHARED_BY_ALL = ("/tmp", "/var/tmp", SHARED_MEMORY)  # noqa: S108 for programs that insist on them
+# for programs that insist on them
+_SHARED_BY_ALL = tuple(map(os.path.realpath, ("/tmp", "/var/tmp", SHARED_MEMORY)))  # noqa: S108
 PROXY_PORT: Final = 3128  # inside the network of a program with a list of hosts
-_MAX_STEPS = 1000  # of a path, with those of its links
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,11 +112,6 @@ class ConfinementPolicy:
         raise Failure(Reason.DENIED, message, hint=hint)
 
 
-def is_inside(path: str, folder: str) -> bool:
-    """Return whether ``path`` is ``folder`` or below it; both are absolute and without links."""
-    return path == folder or is_below(path, folder)
-
-
 def is_below(path: str, folder: str) -> bool:
     return path != folder and path.startswith(folder.rstrip("/") + "/")
 
@@ -173,12 +179,25 @@ def build_profile(
     Raises Failure(START_FAILED) when a protected folder would be granted.
     """
     folder = str(plugin.folder)
-    read = (folder, *_list_command_trees(plugin), *list_packages(plugin.folder))
-    write = [*map(str, own), *([folder] if access.own_folder is ProjectAccess.WRITE else [])]
+    changeable = (folder, str(project), str(protected.home), *map(str, protected.plugin_roots))
+    programs = list_program_trees(plugin.command.argv[0], changeable) if plugin.command else ()
+    needed = (*programs, *list_packages(plugin.folder))
+    linked = tuple(path for path in needed if path in plugin.links)
     calls_back = plugin.manifest is not None and plugin.manifest.type is PluginType.ASYNCHRONOUS
     return build_access_profile(
-        access, read=read, own=write, project=project, protected=protected, calls_back=calls_back
+        replace(access, read=(*access.read, *linked)),
+        read=(folder, *(path for path in needed if path not in plugin.links)),
+        own=[*map(find_own_place, own), *([folder] if access.own_folder is ProjectAccess.WRITE else [])],
+        project=project,
+        protected=protected,
+        links=plugin.links,
+        calls_back=calls_back,
     )
+
+
+def find_own_place(folder: Path) -> str:
+    """Return where a folder that Toolyard makes for a program is: only the folder itself could be a link of others."""
+    return os.path.join(resolve_links(str(folder.parent)), folder.name)
 
 
 def build_access_profile(
@@ -188,18 +207,22 @@ def build_access_profile(
     own: Sequence[str],
     project: Path,
     protected: ProtectedFolders,
+    links: Mapping[str, str],
     calls_back: bool = False,
 ) -> Profile:
     """Build the profile of a program that reads ``read``, writes ``own``, and reaches what ``access`` names besides.
 
-    Raises Failure(START_FAILED) when a protected folder would be granted.
+    ``links`` are those that its owner has seen; what leads to nothing there is left out. Raises Failure(START_FAILED)
+    when a protected folder would be granted.
     """
-    in_project = partial(os.path.join, project)
-    read_paths, write_paths = list(map(in_project, access.read)), list(map(in_project, access.write))
+
+    def find_leads(paths: Iterable[str]) -> list[str]:
+        plain = (make_plain(project, path) for path in paths)
+        return [lead for path in plain if (lead := links.get(path, path))]
+
+    granted_read, granted_write = find_leads(access.read), find_leads(access.write)
     if access.project is not ProjectAccess.NONE:
-        (write_paths if access.project is ProjectAccess.WRITE else read_paths).append(str(project))
-    changeable = _ChangeableFolders((*own, *map(os.path.realpath, write_paths)), str(protected.user_home))
-    granted_read, granted_write = _resolve_grants(read_paths, changeable), _resolve_grants(write_paths, changeable)
+        (granted_write if access.project is ProjectAccess.WRITE else granted_read).append(str(project))
     covered = protected.list_covered([*granted_read, *granted_write], [*own, *read])
     return Profile(
         read=(*read, *granted_read),
@@ -209,6 +232,36 @@ def build_access_profile(
         ports=tuple(sorted(list_host_ports(access))),
         unix_sockets=access.unix_sockets,
     )
+
+
+def list_plugin_links(plugin: Plugin, manifest: Manifest, paths: Sequence[str], project: Path) -> dict[str, str]:
+    """Return the links on the way to what a plugin is granted whatever its owner chooses, and where they lead.
+
+    ``paths`` are those of its settings that count.
+    """
+    declared = _add_named_paths(manifest.access or _derive_access(plugin), paths)
+    program = plugin.command.argv[0] if plugin.command else ""
+    root = find_program_root(program)
+    own_root = [root] if is_below(root, str(plugin.folder)) else []
+    return find_links(project, (*declared.read, *declared.write, *list_packages(plugin.folder), *own_root))
+
+
+def find_links(project: Path, paths: Iterable[str]) -> dict[str, str]:
+    """Return where those of ``paths`` lead that are links or lead through some."""
+    plain = (make_plain(project, path) for path in paths)
+    return {path: real for path in plain if (real := resolve_links(path)) != path}
+
+
+def make_plain(project: Path, path: str) -> str:
+    """Return a path of an access as an absolute one; a link in ``/`` belongs to the system and is followed."""
+    plain = os.path.normpath(os.path.join(project, path))
+    top, slash, rest = plain.lstrip("/").partition("/")
+    return f"{_resolve_top(top)}{slash}{rest}"
+
+
+@lru_cache(maxsize=256)
+def _resolve_top(name: str) -> str:
+    return os.path.realpath(f"/{name}")
 
 
 def _choose_network(access: Access, *, calls_back: bool) -> Network:
@@ -223,55 +276,3 @@ def list_host_ports(access: Access) -> set[int]:
         return set()
     local = (entry.rpartition(":") for entry in access.network)
     return {PROXY_PORT, *(int(port) for host, _, port in local if host == "localhost" and port.isdigit())}
-
-
-@dataclass(frozen=True, slots=True)
-class _ChangeableFolders:
-    """The folders in which a program can replace something: those it may write, except in the home of the user.
-
-    Where a writable folder contains that home, it is covered: for the program it is a mount, which cannot be replaced.
-    """
-
-    writable: tuple[str, ...]
-    user_home: str
-
-    def can_replace(self, folder: str, name: str) -> bool:
-        """Return whether the program can replace ``name`` in ``folder``."""
-        return self._is_writable(folder) and os.path.join(folder, name) != self.user_home
-
-    def _is_writable(self, path: str) -> bool:
-        granted = [folder for folder in self.writable if is_inside(path, folder)]
-        if is_inside(path, self.user_home):
-            return any(is_below(folder, self.user_home) for folder in granted)
-        return bool(granted)
-
-
-def _resolve_grants(paths: Iterable[str], changeable: _ChangeableFolders) -> list[str]:
-    """Return where paths really lead, without those that are in a folder which the program may write anyway.
-
-    There it could replace a folder by a link, and a grant that followed it would give it whatever it likes.
-    """
-    return [os.path.realpath(path) for path in paths if not _leads_through(path, changeable)]
-
-
-def _leads_through(path: str, changeable: _ChangeableFolders) -> bool:
-    """Return whether the program can replace a step on the way to ``path``, with all links followed."""
-    current, steps = "/", path.split("/")
-    for _ in range(_MAX_STEPS):
-        if not steps:
-            return False
-        name, *steps = steps
-        if name in ("", "."):
-            continue
-        if changeable.can_replace(current, name):
-            return True
-        current = os.path.dirname(current) if name == ".." else os.path.join(current, name)
-        if os.path.islink(current):
-            target = os.readlink(current)
-            current, steps = "/" if target.startswith("/") else os.path.dirname(current), [*target.split("/"), *steps]
-    return True  # links that never end
-
-
-def _list_command_trees(plugin: Plugin) -> Iterator[str]:
-    if plugin.command is not None:
-        yield from list_program_trees(plugin.command.argv[0])

@@ -10,7 +10,7 @@ from pathlib import Path
 from toolyard.confinement.level import Confinement, measure_confinement
 from toolyard.confinement.profile import Profile
 from toolyard.message import Message, join_sentences, strip_period
-from toolyard.plugins.access_text import AccessOption, describe_access
+from toolyard.plugins.access_text import AccessOption, describe_access, describe_links
 from toolyard.plugins.advice import PluginAdvisor
 from toolyard.plugins.asynchronous import AsyncRunner
 from toolyard.plugins.background import MAX_BACKGROUND_TASKS, BackgroundWork
@@ -206,6 +206,7 @@ class PluginHost:
             confinement = Confinement(ConfinementLevel.NONE, (failure.message,))
         missing = self.list_missing_paths(access)
         reach += (describe_missing_paths(missing),) if missing else ()
+        reach += describe_links(plugin.links) if access is not None else ()
         return AccessOption(choice=plugin.access, reach=reach, confinement=confinement)
 
     def list_missing_paths(self, access: Access | None) -> tuple[str, ...]:

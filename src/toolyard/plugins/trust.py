@@ -9,10 +9,13 @@ as reviewed.
 """
 
 import hashlib
+import json
 import os
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import MappingProxyType
+from typing import Final
 
 from toolyard.message import Message
 from toolyard.plugins.config_paths import list_config_paths
@@ -28,6 +31,7 @@ from toolyard.protocol.tool import Risk
 FILE_NAME = "trust.json"
 _MAX_DIFF_LINES = 400
 _MAX_KEPT_MANIFEST = 64 * 1024
+NO_LINKS: Final[Mapping[str, str]] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,8 +53,17 @@ class Review:
     read_confirmed: bool = False  # and the owner has confirmed that of exactly this
     access: AccessChoice = AccessChoice.DECLARED  # the owner's decision so far
     paths: tuple[str, ...] = ()  # that its settings name: it may write there
+    links: Mapping[str, str] = field(default_factory=dict)  # on the way to what it may reach, and where they lead
     changed: tuple[str, ...] = ()  # since it was allowed: "changed main.py", "added helper.py", "now runs in a shell"
     manifest_diff: str = ""
+
+    @property
+    def shown_digest(self) -> str:
+        """The digest of what is shown: of the plugin as it is, and of where its links lead."""
+        links = json.dumps(sorted(self.links.items()))
+        return (
+            hashlib.sha256(f"{self.digest}{links}".encode()).hexdigest() if self.digest and self.links else self.digest
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,6 +80,7 @@ class _Permission:
     read_confirmed: bool = False
     access: AccessChoice = AccessChoice.DECLARED
     paths: tuple[str, ...] = ()
+    links: Mapping[str, str] = field(default_factory=dict)
 
 
 class Trust:
@@ -129,7 +143,12 @@ class Trust:
         record = self._find_permission(folder)
         return tuple(path for path in named if record and path in record.paths)
 
-    def review(self, plugin: Plugin, environment: Iterable[str]) -> Review:
+    def find_unseen_links(self, folder: Path, links: Mapping[str, str]) -> dict[str, str]:
+        """Return those of ``links`` that no review of this plugin has shown, or that lead elsewhere since."""
+        record = self._find_permission(folder) if links else None
+        return {path: lead for path, lead in links.items() if record is None or record.links.get(path) != lead}
+
+    def review(self, plugin: Plugin, environment: Iterable[str], links: Mapping[str, str] = NO_LINKS) -> Review:
         """Build the review of a plugin as it is now; ``environment`` are the keys that its child gets."""
         if plugin.manifest is None or plugin.command is None or plugin.fingerprint is None:
             raise ValueError("only a plugin whose manifest and command can be read can be reviewed")
@@ -150,6 +169,7 @@ class Trust:
             read_confirmed=self.is_read_confirmed(plugin.folder, plugin.origin, plugin.fingerprint),
             access=plugin.access,
             paths=list_config_paths(plugin.config),
+            links=links,
         )
         if record is None:
             return review
@@ -176,6 +196,7 @@ class Trust:
             "read_confirmed": confirm_read and review.claims_read,
             "access": review.access.value,
             "paths": list(review.paths),
+            "links": dict(review.links),
             "at": at,
         }
         self._file.update(lambda value: _permission_table(value).update({str(review.folder): entry}))
@@ -212,7 +233,7 @@ class Trust:
         if not isinstance(entry, dict):
             return None
         files, keys, access = entry.get("files"), entry.get("environment"), entry.get("access")
-        paths = entry.get("paths")
+        paths, links = entry.get("paths"), entry.get("links")
         return _Permission(
             digest=str(entry.get("digest") or ""),
             command_line=str(entry.get("command_line") or ""),
@@ -224,6 +245,7 @@ class Trust:
             read_confirmed=entry.get("read_confirmed") is True,
             access=AccessChoice(access) if access in list(AccessChoice) else AccessChoice.DECLARED,
             paths=tuple(map(str, paths)) if isinstance(paths, list) else (),
+            links={path: str(lead) for path, lead in links.items()} if isinstance(links, dict) else {},
         )
 
 
@@ -256,6 +278,11 @@ def _describe_changes(then: _Permission, now: Review) -> tuple[str, ...]:
         )
     if now.detached and not then.detached:
         lines.append(Message("review.now_detached", "now may work on after its answer"))
+    lines += [
+        Message("review.new_link", "{path} now leads to {lead} by a link", path=path, lead=lead)
+        for path, lead in sorted(now.links.items())
+        if then.links.get(path) != lead
+    ]
     lines += [
         Message("review.new_variable", "now has {key} in its environment", key=key)
         for key in sorted({*now.environment} - {*then.environment})

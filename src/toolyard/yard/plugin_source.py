@@ -110,8 +110,10 @@ class PluginSource:
 
     def review(self, plugin: "Plugin") -> "PluginReview":
         """Return everything that a review would allow, as it is now. Raises ToolyardError when it cannot be read."""
+        from toolyard.plugins.config_paths import list_config_paths
         from toolyard.plugins.environment import build_call_variables
         from toolyard.plugins.lint import lint_plugin
+        from toolyard.plugins.plugin_access import list_plugin_links
         from toolyard.plugins.review import PluginReview
 
         manifest = plugin.manifest
@@ -135,12 +137,15 @@ class PluginSource:
             )
         published = replace(plugin, publish_keys=plugin.fingerprint.publish_keys)
         own = self.host.environment(published, manifest)
+        links = list_plugin_links(
+            plugin, manifest, list_config_paths(plugin.config), self.host.host_environment.project
+        )
         keys = {*own.values, *build_call_variables(manifest, request_address="", callback_base="")}
         return PluginReview(
-            review=self.trust.review(plugin, keys),
+            review=self.trust.review(plugin, keys, links),
             manifest=manifest,
             problems=lint_plugin(plugin, self.host.list_remarks(published, manifest), self._config.own_command),
-            access=self.host.list_access_options(plugin, manifest),
+            access=self.host.list_access_options(replace(plugin, links=links), manifest),
         )
 
     def list_missing_settings(self, plugin: "Plugin") -> list[str]:
@@ -156,6 +161,7 @@ class PluginSource:
         plugins = Plugins(
             [PluginRoot(folder, Origin.HOME)],
             home=self._config.home,
+            project=self._config.project.resolve(),
             trust=self.trust,
             reserved=self._reserved,
             programs=self._programs(),
@@ -245,6 +251,7 @@ class PluginSource:
         plugins = Plugins(
             () if self._outside.safe else list_roots(config.project, config.home, config.plugin_folders),
             home=config.home,
+            project=config.project.resolve(),
             trust=self._trust,
             reserved=self._reserved,
             programs=self._programs(),

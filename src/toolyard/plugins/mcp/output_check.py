@@ -148,7 +148,7 @@ class _CheckerProcess:
 
 @lru_cache(maxsize=1)
 def _profile() -> Profile:
-    return Profile(read=(*list_program_trees(sys.executable), str(_MAIN)))
+    return Profile(read=(*list_program_trees(sys.executable), os.path.realpath(_MAIN)))
 
 
 async def _start(children: "Children", starter: "Starter", folder: Path) -> _CheckerProcess:

@@ -6,8 +6,8 @@ and is absent at a later review of the same command stays allowed: servers add a
 ``mcp-trust.json`` of the home; when that cannot be read, nothing counts as reviewed.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from secrets import token_hex
 from typing import Final
@@ -16,6 +16,7 @@ from toolyard.message import Message
 from toolyard.plugins.mcp.declarations import ConfiguredServer
 from toolyard.plugins.mcp.definition import ToolDefinition, from_json
 from toolyard.plugins.state_file import StateFile
+from toolyard.plugins.trust import NO_LINKS
 from toolyard.protocol.json import Json, JsonObject
 
 FILE_NAME: Final = "mcp-trust.json"
@@ -29,6 +30,7 @@ class Pin:
     launch: str
     command_line: str
     definitions: tuple[ToolDefinition, ...]
+    links: Mapping[str, str] = field(default_factory=dict)  # that were shown, and where they led
 
 
 class Pins:
@@ -67,7 +69,9 @@ class Pins:
             self._pins[entry.trust_key] = _read_pin(servers.get(entry.trust_key)) if isinstance(servers, dict) else None
         return self._pins[entry.trust_key]
 
-    def allow(self, entry: ConfiguredServer, shown: Sequence[ToolDefinition], *, at: str) -> None:
+    def allow(
+        self, entry: ConfiguredServer, shown: Sequence[ToolDefinition], *, links: Mapping[str, str] = NO_LINKS, at: str
+    ) -> None:
         """Allow exactly what was shown, and what was allowed before and is absent now. Raises ConfigError."""
         before, names = self.get(entry), {one.name for one in shown}
         absent = before.definitions if before is not None and before.launch == entry.digest else ()
@@ -77,6 +81,7 @@ class Pins:
             "launch": entry.digest,
             "command_line": entry.command_line,
             "tools": [one.to_json() for one in definitions],
+            "links": dict(links),
             "at": at,
         }
 
@@ -99,13 +104,14 @@ class Pins:
 def _read_pin(pinned: Json) -> Pin | None:
     if not isinstance(pinned, dict):
         return None
-    tools = pinned.get("tools")
+    tools, links = pinned.get("tools"), pinned.get("links")
     definitions = [from_json(tool) for tool in tools] if isinstance(tools, list) else []
     return Pin(
         review=str(pinned.get("review") or ""),
         launch=str(pinned.get("launch") or ""),
         command_line=str(pinned.get("command_line") or ""),
         definitions=tuple(one for one in definitions if one is not None),
+        links={path: str(lead) for path, lead in links.items()} if isinstance(links, dict) else {},
     )
 
 

@@ -7,26 +7,43 @@ plugin's manifest. Nothing else of the project or of the user's files.
 """
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from toolyard.confinement.profile import Profile
-from toolyard.confinement.program_files import is_program, list_editable_sources, list_packages, list_program_trees
+from toolyard.confinement.program_files import (
+    find_program_root,
+    is_inside,
+    is_program,
+    list_editable_sources,
+    list_packages,
+    list_program_trees,
+)
 from toolyard.dialects.mcp_config import ServerDeclaration
 from toolyard.plugins.config_paths import is_shared_folder
 from toolyard.plugins.fingerprint import is_code
-from toolyard.plugins.plugin_access import ConfinementPolicy, build_access_profile, is_inside
+from toolyard.plugins.plugin_access import (
+    ConfinementPolicy,
+    build_access_profile,
+    find_links,
+    find_own_place,
+    make_plain,
+)
 from toolyard.protocol.access import ANY_HOST, Access
 
 _DATABASES = (".db", ".db3", ".sqlite", ".sqlite3")
 
 
 def effective_server_access(
-    declared: ServerDeclaration, *, cwd: Path, project: Path, policy: ConfinementPolicy
+    declared: ServerDeclaration, *, cwd: Path, project: Path, policy: ConfinementPolicy, links: Mapping[str, str]
 ) -> Access:
-    """Return what a server may reach: the paths it names, and what its ``permissions`` add."""
-    named = tuple(dict.fromkeys(os.path.realpath(path) for path in _list_named_paths(declared, cwd)))
+    """Return what a server may reach: the paths it names, and what its ``permissions`` add.
+
+    ``links`` are those that its owner has seen; no others are followed, nor those that lead to nothing here.
+    """
+    plain = (make_plain(project, path) for path in _list_named_paths(declared, cwd))
+    named = tuple(dict.fromkeys(lead for path in plain if (lead := links.get(path, path))))
     code = [path for path in named if is_program(path) or is_code(path)]
     folders = [os.path.dirname(path) for path in named if os.path.isfile(path)]
     wide = {"/", str(policy.protected.user_home)}
@@ -34,7 +51,7 @@ def effective_server_access(
     read += [tree for path in code for tree in _list_code_trees(path)]
     read += [package for folder in (*map(Path, folders), cwd) for package in list_packages(folder)]
     if declared.cwd:
-        read.append(os.path.realpath(cwd))
+        read.append(str(cwd))
     data = [path for path in named if path not in code]
     kept = (str(project), str(policy.protected.home), str(policy.protected.user_home))
     write = [path for path in data if os.path.exists(path)]
@@ -51,14 +68,29 @@ def effective_server_access(
     )
 
 
+def list_server_links(
+    declared: ServerDeclaration, *, cwd: Path, project: Path, policy: ConfinementPolicy
+) -> dict[str, str]:
+    """Return the links on the way to what a server may reach, and where they lead."""
+    command = [find_program_root(str(cwd / declared.command))] if "/" in declared.command else []
+    links = find_links(project, (*_list_named_paths(declared, cwd), *command))
+    access = effective_server_access(declared, cwd=cwd, project=project, policy=policy, links=links)
+    return links | find_links(project, (*access.read, *access.write))
+
+
 def build_server_profile(
-    access: Access, program: str, *, project: Path, data: Path, policy: ConfinementPolicy
+    access: Access, program: str, *, project: Path, data: Path, policy: ConfinementPolicy, links: Mapping[str, str]
 ) -> Profile:
     """Build the profile of a server; ``data`` is its data folder. Raises Failure when a protected folder is named."""
-    read = list_program_trees(program)
-    if not any(is_inside(program, folder) for folder in access.write):
-        read += tuple(list_editable_sources(program))
-    profile = build_access_profile(access, read=read, own=[str(data)], project=project, protected=policy.protected)
+    protected = policy.protected
+    own = (str(project), str(protected.home), *map(str, protected.plugin_roots))
+    changeable = (*own, *(make_plain(project, path) for path in access.write))
+    read = [lead for path in list_program_trees(program, changeable) if (lead := links.get(path, path))]
+    if not any(is_inside(program, folder) for folder in changeable):
+        read += list_editable_sources(program)
+    profile = build_access_profile(
+        access, read=read, own=[find_own_place(data)], project=project, protected=protected, links=links
+    )
     return replace(profile, own_processes=policy.own_processes)
 
 

@@ -8,7 +8,7 @@ import asyncio
 import contextlib
 import os
 import shutil
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -35,9 +35,17 @@ _READ_S = 300.0  # between two bytes of an answer
 
 
 async def start_server(
-    name: str, entry: ConfiguredServer, context: "ServerContext", log: ServerLog, gate: ToolGate
+    name: str,
+    entry: ConfiguredServer,
+    context: "ServerContext",
+    log: ServerLog,
+    gate: ToolGate,
+    links: Mapping[str, str],
 ) -> Connection:
-    """Start a server; the variables of ``entry`` are filled in. Raises Failure when there is nothing to start."""
+    """Start a server; the variables of ``entry`` are filled in, and its owner has seen ``links``.
+
+    Raises Failure when there is nothing to start.
+    """
     log.clear_last_lines()
     if entry.declared.url:
         from toolyard.plugins.mcp.http_client import BoundedClient
@@ -45,7 +53,7 @@ async def start_server(
         http = BoundedClient(headers=dict(entry.declared.headers), timeout=_timeout())
         return Connection(name, lambda: _open_http(entry, http), gate, None, lambda: http.refusal)
     children, starter = context.processes()
-    child, stdout_ended = await starter.spawn(_build_launch(entry, context), {}), asyncio.Event()
+    child, stdout_ended = await starter.spawn(_build_launch(entry, context, links), {}), asyncio.Event()
     over = asyncio.ensure_future(wait_died(child, stdout_ended))
 
     def open_transport() -> contextlib.AbstractAsyncContextManager[Any]:
@@ -75,7 +83,7 @@ def _describe_end(over: "asyncio.Future[int]") -> str:
     return Message("mcp.program_ended", "its program ended with exit code {code}", code=code)
 
 
-def _build_launch(entry: ConfiguredServer, context: "ServerContext") -> Launch:
+def _build_launch(entry: ConfiguredServer, context: "ServerContext", links: Mapping[str, str]) -> Launch:
     declared = entry.declared
     folder = make_data_folder(context.home, f"mcp-{entry.name}")
     path = declared.env.get("PATH") or context.environ.get("PATH") or os.defpath
@@ -105,8 +113,12 @@ def _build_launch(entry: ConfiguredServer, context: "ServerContext") -> Launch:
         **({"TZ": host["TZ"]} if host.get("TZ") else {}),
     }
     argv = (os.path.abspath(program), *declared.args)
-    access = effective_server_access(declared, cwd=Path(cwd), project=context.project, policy=context.policy)
-    profile = build_server_profile(access, argv[0], project=context.project, data=folder, policy=context.policy)
+    access = effective_server_access(
+        declared, cwd=Path(cwd), project=context.project, policy=context.policy, links=links
+    )
+    profile = build_server_profile(
+        access, argv[0], project=context.project, data=folder, policy=context.policy, links=links
+    )
     context.policy.require_level(entry.name, profile, access.minimum)
     make_granted_folders(context.project, declared.access.write)
     launch = Launch(argv=argv, cwd=Path(cwd), profile=profile, environment={**needed, **declared.env})

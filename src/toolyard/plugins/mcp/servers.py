@@ -6,7 +6,6 @@ that a server adds or changes wait for a review, and the others go on.
 """
 
 import asyncio
-import contextlib
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
@@ -14,10 +13,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from toolyard.dialects.mcp_config import ServerDeclaration
-from toolyard.message import Message, join_sentences
+from toolyard.message import Message, join_messages, join_sentences
 from toolyard.own_command import FOR_DEFAULT_HOME, OwnCommand
 from toolyard.plugins.access_denial import AccessDenial, find_denial
-from toolyard.plugins.access_text import describe_access
+from toolyard.plugins.access_text import describe_access, describe_links
 from toolyard.plugins.environment import is_secret_name
 from toolyard.plugins.granted_folders import describe_missing_paths, list_missing_paths
 from toolyard.plugins.mcp.backoff import MAX_CRASHES, WITHIN_S, Backoff
@@ -26,11 +25,12 @@ from toolyard.plugins.mcp.definition import ToolDefinition, ToolListing
 from toolyard.plugins.mcp.output_check import OutputChecker
 from toolyard.plugins.mcp.pending_tools import PendingTools
 from toolyard.plugins.mcp.pins import Pin, Pins
-from toolyard.plugins.mcp.server_access import effective_server_access
+from toolyard.plugins.mcp.server_access import effective_server_access, list_server_links
 from toolyard.plugins.mcp.server_log import ServerLog
 from toolyard.plugins.mcp.tool_gate import ToolGate, describe_pending, find_pending
 from toolyard.plugins.network_services import NetworkServices
 from toolyard.plugins.plugin_access import ConfinementPolicy
+from toolyard.plugins.trust import NO_LINKS
 from toolyard.protocol.access import ANY_HOST, Access
 from toolyard.protocol.failure import Failure, Reason
 
@@ -141,7 +141,7 @@ class McpServers:
             return ServerState.DISABLED
         if pin is None:
             return ServerState.NEEDS_REVIEW
-        if pin.launch != entry.digest or self.pending_changes(entry):
+        if pin.launch != entry.digest or self.pending_changes(entry) or self.find_unseen_links(entry):
             return ServerState.CHANGED
         if server is not None and server.backoff.is_failed:
             return ServerState.FAILED
@@ -164,7 +164,8 @@ class McpServers:
                 server.connection = None
             if server.connection is None:
                 _require_startable(name, server, self._allow_command(name))
-                server.connection = await self._open(entry, server)
+                self._require_seen_links(entry)
+                server.connection = await self._open(entry, server, pin.links)
                 server.launch = entry.digest
             return server.connection
 
@@ -178,21 +179,55 @@ class McpServers:
 
     def describe_access(self, entry: ConfiguredServer) -> tuple[str, ...]:
         """Describe what a program may reach; empty for a server that is only an address."""
-        declared = entry.declared
-        if declared.url:
+        if entry.declared.url:
             return ()
-        with contextlib.suppress(Failure):  # without its variables it will not start, and says why
-            declared = self._fill_variables(entry).declared
-        access = self._effective_access(declared)
+        declared, links = self._fill_known_variables(entry), self.list_links(entry)
+        access = self._effective_access(declared, links)
         reach = describe_access(access, declares_network=declared.access.network is not None)
         missing = list_missing_paths(self.context.project, access.write)
-        return (*reach, describe_missing_paths(missing)) if missing else reach
+        return (*reach, *([describe_missing_paths(missing)] if missing else []), *describe_links(links))
 
-    async def inspect_tools(self, entry: ConfiguredServer) -> ToolListing:
+    def list_links(self, entry: ConfiguredServer) -> dict[str, str]:
+        """Return the links on the way to what a program may reach, and where they lead now."""
+        if entry.declared.url:
+            return {}
+        declared, context = self._fill_known_variables(entry), self.context
+        cwd = context.project / declared.cwd
+        return list_server_links(declared, cwd=cwd, project=context.project, policy=context.policy)
+
+    def find_unseen_links(self, entry: ConfiguredServer) -> dict[str, str]:
+        """Return the links that its review has not shown, or that lead elsewhere since."""
+        pin = self.pins.get(entry)
+        seen = pin.links if pin is not None else NO_LINKS
+        return {path: lead for path, lead in self.list_links(entry).items() if seen.get(path) != lead}
+
+    def _leave_out(self, entry: ConfiguredServer, shown: Mapping[str, str]) -> dict[str, str]:
+        """Return the links of a server, with nothing where those lead that its owner has not seen."""
+        unseen = {path for path, lead in self.find_unseen_links(entry).items() if shown.get(path) != lead}
+        return {path: "" if path in unseen else lead for path, lead in self.list_links(entry).items()}
+
+    def _require_seen_links(self, entry: ConfiguredServer) -> None:
+        if unseen := self.find_unseen_links(entry):
+            path, lead = next(iter(unseen.items()))
+            raise Failure(
+                Reason.DENIED,
+                Message(
+                    "mcp.unseen_link",
+                    "The MCP server {name} needs a new review: {path} leads to {lead} by a link, which nobody has "
+                    "allowed.",
+                    name=entry.name,
+                    path=path,
+                    lead=lead,
+                ),
+                hint=_look_hint(self._allow_command(entry.name)),
+            )
+
+    async def inspect_tools(self, entry: ConfiguredServer, shown: Mapping[str, str] = NO_LINKS) -> ToolListing:
         """List the tools of a server for a review: of the running one if it is current, else of one started for this.
 
-        One that is started for this may lack tools that another process saw added or changed: these are listed too.
-        Raises Failure.
+        One that is started for this may lack tools that another process saw added or changed: these are listed too. It
+        reaches nothing by links, except by those in its permission and those that its owner was ``shown``. Raises
+        Failure.
         """
         from mcp.shared.exceptions import MCPError
 
@@ -213,13 +248,24 @@ class McpServers:
                 raise Failure(Reason.INVALID_OUTPUT, message) from error
         gate = ToolGate(entry.name, lambda: None, self._allow_command(entry.name))
         try:
-            connection = await start_server(entry.name, self._fill_variables(entry), self.context, server.log, gate)
+            connection = await start_server(
+                entry.name, self._fill_variables(entry), self.context, server.log, gate, self._leave_out(entry, shown)
+            )
             try:
                 return self._add_pending(entry, await connection.list_tools())
             finally:
                 await connection.close()
         except Failure as failure:
-            raise self._explain_start(entry.name, failure) from failure
+            explained = self._explain_start(entry.name, failure)
+            if unseen := describe_links(self.find_unseen_links(entry)):
+                step = Message(
+                    "hint.mcp_unseen_link",
+                    "It was started without what it reaches by links ({links}): '{command}' shows them first.",
+                    links=join_messages(unseen),
+                    command=self._allow_command(entry.name),
+                )
+                explained.hint = join_sentences(explained.hint, step)
+            raise explained from failure
 
     def add_access_step(self, name: str, failure: Failure, *, refusals: int | None = None) -> None:
         """Add to a failure how its owner lets a program reach more, if that seems to be what it lacks.
@@ -231,7 +277,7 @@ class McpServers:
             return
         ended = failure.reason in (Reason.START_FAILED, Reason.CRASHED)
         printed = server.log.last_lines if server is not None and ended else ""
-        limited = self._effective_access(entry.declared).network != ANY_HOST
+        limited = self._effective_access(entry.declared, {}).network != ANY_HOST
         denial = find_denial((failure.message, failure.text, printed), limited_network=limited)
         host = "" if refusals is None else self.context.network.find_refused_host(name, refusals)
         if denial is None and not host:
@@ -261,14 +307,14 @@ class McpServers:
             connection, server.connection = server.connection, None  # at once: another one may be opened meanwhile
             await connection.close()
 
-    async def _open(self, entry: ConfiguredServer, server: _Server) -> "Connection":
+    async def _open(self, entry: ConfiguredServer, server: _Server, links: Mapping[str, str]) -> "Connection":
         from toolyard.plugins.mcp.server_start import start_server
 
         if self._closed:
             raise Failure(Reason.CANCELLED, Message("mcp.toolyard_closing", "This Toolyard is closing."))
         try:
             connection = await start_server(
-                entry.name, self._fill_variables(entry), self.context, server.log, server.gate
+                entry.name, self._fill_variables(entry), self.context, server.log, server.gate, links
             )
             connection.on_crash = server.backoff.note_crash
             try:
@@ -295,10 +341,17 @@ class McpServers:
         context.keep_secret([*secret, *declared.headers.values(), *(v for v in used if len(v) >= 16)])
         return replace(entry, declared=declared)
 
-    def _effective_access(self, declared: ServerDeclaration) -> Access:
+    def _fill_known_variables(self, entry: ConfiguredServer) -> ServerDeclaration:
+        """Return the declaration with its variables; without them it will not start, and says why."""
+        try:
+            return self._fill_variables(entry).declared
+        except Failure:
+            return entry.declared
+
+    def _effective_access(self, declared: ServerDeclaration, links: Mapping[str, str]) -> Access:
         context = self.context
         cwd = context.project / declared.cwd
-        return effective_server_access(declared, cwd=cwd, project=context.project, policy=context.policy)
+        return effective_server_access(declared, cwd=cwd, project=context.project, policy=context.policy, links=links)
 
     def _server(self, name: str) -> _Server:
         if name not in self._servers:
@@ -402,5 +455,9 @@ def _refusal(name: str, state: ServerState | None, allow: str) -> Failure:
     return Failure(
         Reason.DENIED,
         Message("mcp.mcp_server", "The MCP server {name} {why}.", name=name, why=why),
-        hint=Message("hint.look_with", "Its owner can look at it with '{command}'.", command=allow),
+        hint=_look_hint(allow),
     )
+
+
+def _look_hint(allow: str) -> Message:
+    return Message("hint.look_with", "Its owner can look at it with '{command}'.", command=allow)

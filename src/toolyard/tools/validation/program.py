@@ -30,7 +30,7 @@ def run_program(command: Sequence[str], given: str, checkpoint: Checkpoint) -> P
         stdin.write(given.encode())
         stdin.seek(0)
         with contain_process(
-            Profile(read=(*list_program_trees(command[0]), *filter(os.path.isabs, command[1:]))),
+            Profile(read=(*list_program_trees(command[0]), *map(os.path.realpath, filter(os.path.isabs, command[1:])))),
             command, stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd="/", env={"LC_ALL": "C.UTF-8"},
             starts_others=False,
         ) as process:  # fmt: skip

@@ -5,7 +5,9 @@ the fingerprint of what was shown, starts it once more, and approves exactly tha
 """
 
 import asyncio
-from collections.abc import Sequence
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from typing import Any
 
@@ -72,8 +74,10 @@ def router(yard: Yard, clock: Clock) -> APIRouter:
     async def allow_server(name: str, decision: ReviewDecision, request: Request) -> Response:
         """Approve exactly what was shown; 409 when it has changed since."""
         entry = _get_entry(yard, name)
-        tools = (await servers.inspect_tools(entry)).tools
-        if _fingerprint(entry, tools) != decision.fingerprint:
+        links = servers.list_links(entry)
+        shown = links if decision.fingerprint.endswith(_digest_links(links)) else {}
+        tools = (await servers.inspect_tools(entry, shown)).tools
+        if _fingerprint(entry, tools, links) != decision.fingerprint:
             raise Refusal(
                 HTTPStatus.CONFLICT,
                 Message(
@@ -83,7 +87,7 @@ def router(yard: Yard, clock: Clock) -> APIRouter:
                 ),
             )
         at = clock.now().isoformat(timespec="seconds")
-        await asyncio.to_thread(servers.pins.allow, entry, tools, at=at)
+        await asyncio.to_thread(servers.pins.allow, entry, tools, links=links, at=at)
         add_audit_detail(request.scope, fingerprint=decision.fingerprint)
         return json_response(_entry_to_json(yard, entry))
 
@@ -141,12 +145,17 @@ def _entry_to_json(yard: Yard, entry: ConfiguredServer) -> dict[str, Any]:
 def _review_to_json(yard: Yard, entry: ConfiguredServer, listing: ToolListing) -> dict[str, Any]:
     servers = yard.mcp.servers
     review = review_to_json(entry, listing, servers.pins.get(entry), servers.describe_access(entry))
-    fingerprint = _fingerprint(entry, listing.tools)
+    fingerprint = _fingerprint(entry, listing.tools, servers.list_links(entry))
     return review | {"command_line": yard.mask.text(entry.command_line), "fingerprint": fingerprint}
 
 
-def _fingerprint(entry: ConfiguredServer, tools: Sequence[ToolDefinition]) -> str:
-    return f"{entry.digest}:{digest_definitions(tools)}"
+def _fingerprint(entry: ConfiguredServer, tools: Sequence[ToolDefinition], links: Mapping[str, str]) -> str:
+    """Return the digest of what is shown: the command, the tools and where its links lead."""
+    return f"{entry.digest}:{digest_definitions(tools)}{_digest_links(links)}"
+
+
+def _digest_links(links: Mapping[str, str]) -> str:
+    return f":{hashlib.sha256(json.dumps(sorted(links.items())).encode()).hexdigest()}" if links else ""
 
 
 def _get_entry(yard: Yard, name: str) -> ConfiguredServer:

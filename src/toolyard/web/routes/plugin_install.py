@@ -87,7 +87,7 @@ def router(yard: Yard) -> APIRouter:
         plugin = yard.plugins.inspect(one.folder) if one else None
         if one is None or plugin is None:
             raise not_found(_not_staged())
-        if yard.plugins.review(plugin).review.digest != decision.fingerprint:
+        if yard.plugins.review(plugin).review.shown_digest != decision.fingerprint:
             raise Refusal(
                 HTTPStatus.CONFLICT,
                 Message("plugin.differs_from_shown", "{name} is not what was shown: review it again", name=one.name),
@@ -147,7 +147,7 @@ def _review_installed(yard: Yard, folder: Path, fingerprint: str) -> PluginRevie
     yard.plugins.plugins.refresh()
     installed = next((one for one in yard.plugins.plugins.all if str(one.folder) == place), None)
     reviewed = yard.plugins.review(installed) if installed else None
-    if reviewed is None or reviewed.review.digest != fingerprint:
+    if reviewed is None or reviewed.review.shown_digest != fingerprint:
         raise Refusal(
             HTTPStatus.CONFLICT,
             Message(

@@ -98,7 +98,7 @@ def _add_write_routes(routes: APIRouter, yard: Yard) -> None:
         yard.plugins.plugins.refresh()
         plugin = get_plugin(yard, name, folder)
         reviewed = yard.plugins.review(plugin)
-        if reviewed.review.digest != decision.fingerprint:
+        if reviewed.review.shown_digest != decision.fingerprint:
             raise Refusal(
                 HTTPStatus.CONFLICT,
                 Message(

@@ -152,7 +152,7 @@ def review_to_json(yard: Yard, plugin: Plugin) -> dict[str, Any] | None:
         "folders": [str(place) for place in (plugin.folder, data_folder(config.home, plugin.name))],
         "access": review.access.value,
         "access_options": [option.to_json() for option in reviewed.access],
-        "fingerprint": review.digest,
+        "fingerprint": review.shown_digest,
         "changed": [to_fields("text", line) for line in review.changed],
         "diff": review.manifest_diff,
         "claims_read": review.claims_read,
