@@ -1192,6 +1192,9 @@ CHILDREN: Final = _now(
     ("plugin:warm:random", "contract §6",
      "Each source of randomness that an import leaves is reseeded for every call, or is a reason not to fork."),
     ("plugin:warm:fallback", "contract §6", "Whatever goes wrong with a warm start ends in a cold one."),
+    ("plugin:warm:apart", "security S-90, hard edges",
+     ("No call of a plugin can read, write or signal a process of another call of it, nor one that waits for a call, "
+      "and whatever somebody puts into a waiting process never reaches a call.")),
     ("r:R29", "reliability R29",
      ("A long-lived plugin that crashes 5 times in 60 s restarts with backoff from 1 s to 60 s, then stays failed "
       "until started by hand.")),
