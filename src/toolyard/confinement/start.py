@@ -39,7 +39,7 @@ def start_process(
     profile: Profile | None, argv: Sequence[str], *, pass_fds: Sequence[int] = (), **options: Any
 ) -> StartedProcess:
     """Start ``argv`` under ``profile``; None: unconfined. Options are those of Popen. Raises OSError or ValueError."""
-    if profile is None or not linux.IS_LINUX:
+    if profile is None or not can_confine(profile):
         return StartedProcess(subprocess.Popen(argv, pass_fds=pass_fds, **options))  # noqa: S603 the caller's command
     if profile.own_processes and bubblewrap.can_use():
         return _start_with_program(profile, argv, pass_fds, options, bubblewrap.build_command() or ())
@@ -54,6 +54,11 @@ def start_process(
         profile = replace(profile, network=Network.ANY)  # its level says so
     process, listeners = _run_in_confined_thread(profile, partial(subprocess.Popen, argv, pass_fds=pass_fds, **options))
     return StartedProcess(process, tuple(listeners))
+
+
+def can_confine(profile: Profile | None) -> bool:
+    """Return whether ``start_process`` confines a program with this profile here, as far as the kernel can."""
+    return profile is not None and linux.IS_LINUX
 
 
 def needs_namespace(profile: Profile) -> bool:
