@@ -1192,6 +1192,9 @@ CHILDREN: Final = _now(
     ("plugin:warm:random", "contract §6",
      "Each source of randomness that an import leaves is reseeded for every call, or is a reason not to fork."),
     ("plugin:warm:fallback", "contract §6", "Whatever goes wrong with a warm start ends in a cold one."),
+    ("plugin:paused-host", "reliability P4, hard edges",
+     ("A plugin that ended, answered or called back within its limit has done so in time, although its host stood "
+      "still and sees the limit first.")),
     ("plugin:warm:apart", "security S-90, hard edges",
      ("No call of a plugin can read, write or signal a process of another call of it, nor one that waits for a call, "
       "and whatever somebody puts into a waiting process never reaches a call.")),
@@ -1558,6 +1561,8 @@ CHAT: Final = _now(
     ("chat:placeholders", "001 §5.1, architecture flow",
      "Placeholders of a chat request, finished async results included, are filled before it goes upstream."),
     ("chat:shown", "contract §1", "The model gets the shown envelope of each call."),
+    ("chat:reason-shown", "002 §4, hard edges",
+     "The line of a failed call in a reply, and the error of /v1/human/tool, have the reason and what to do next."),
     ("chat:media", "000 §3",
      ("Pictures, sounds and films of tools reach clients of /v1/chatvcp and of marked calls as what plays them, by "
       "MIME type, and play in the console's chat; their bytes do not go back to the model.")),
