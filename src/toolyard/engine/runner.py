@@ -45,6 +45,8 @@ FindProcess = Callable[[str], JsonObject | None]
 
 _log = logging.getLogger(__name__)
 _STOP_S = 5.0  # for all calls together when the Yard closes
+_LATE_S = 0.5  # a limit that is seen so much later was passed while this process stood still ...
+_CATCH_UP_S = 3.0  # ... and the call has this long to read what it missed
 _GRACE_S = 1.0  # for a stopped tool to put things in order before it is left behind
 _QUICK_S = 0.1  # a call that reads for longer is recorded as running
 _WRITE_GRACE_S = 20.0  # for one that writes: it heeds its checkpoint, but not amid the write itself
@@ -305,9 +307,16 @@ def _add_warnings(context: JsonObject, warnings: list[str]) -> JsonObject:
 
 
 async def _wait_done(work: "asyncio.Future[Any]", scope: CancelScope, seconds: float | None) -> bool:
-    """Wait at most ``seconds`` or until the call is cancelled; return whether the work is done."""
+    """Wait at most ``seconds`` or until the call is cancelled; return whether the work is done.
+
+    When this process stood still past that time, what has come meanwhile is read first.
+    """
     either: set[asyncio.Future[Any]] = {work, scope.cancelled}
-    await asyncio.wait(either, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+    time = asyncio.get_running_loop().time
+    began = time()
+    done, _ = await asyncio.wait(either, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+    if not done and seconds is not None and time() - began - seconds > _LATE_S:
+        await asyncio.wait(either, timeout=_CATCH_UP_S, return_when=asyncio.FIRST_COMPLETED)
     return work.done()
 
 
