@@ -67,11 +67,14 @@ class AsyncChild:
                 continue
             try:
                 await wait_for_exit_or(self.wait(), self._pipes.output_arrived)
-            except BaseException:
+            except asyncio.CancelledError:
                 await read_unread_news(self.pid, self._pipes, self._watch)
                 if not self._watch.done() and self._pipes.find_receipt() is None:
                     self.terminate()
                     raise
+            except BaseException:
+                self.terminate()
+                raise
         self.terminate()
         return build_overflow_report(self._pipes, limits=self._limits, stderr=self.stderr)
 

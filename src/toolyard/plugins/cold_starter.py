@@ -101,13 +101,14 @@ class _Gate:
 
     _PROGRAM = """
 import _signal, os, sys
+from os import environ  # of the plugin's process: the host's is not seen here
 gate, names = int(sys.argv[1]), sys.argv[2].split("=")
 os.set_inheritable(gate, False)
 if os.read(gate, 1):
     _signal.signal(_signal.SIGPIPE, _signal.SIG_DFL)  # which Python ignores
     _signal.signal(_signal.SIGXFSZ, _signal.SIG_DFL)
     try:  # of the variables only those that were given: Python may have added one
-        os.execve(sys.argv[3], sys.argv[3:], {name: os.environ[name] for name in names if name})
+        os.execve(sys.argv[3], sys.argv[3:], {name: environ[name] for name in names if name})
     except OSError as error:
         os.write(gate, b"%d" % error.errno)
 """
