@@ -1195,6 +1195,9 @@ CHILDREN: Final = _now(
     ("plugin:paused-host", "reliability P4, hard edges",
      ("A plugin that ended, answered or called back within its limit has done so in time, although its host stood "
       "still and sees the limit first.")),
+    ("server:address-space", "reliability P2, hard edges",
+     ("A server whose address space is limited answers every call: with its result, or by saying that it is short of "
+      "memory. No hand-over to a thread waits for one that has ended, and the server lives on.")),
     ("plugin:warm:apart", "security S-90, hard edges",
      ("No call of a plugin can read, write or signal a process of another call of it, nor one that waits for a call, "
       "and whatever somebody puts into a waiting process never reaches a call.")),

@@ -187,6 +187,18 @@ async def test_only_the_exact_name_of_a_tool_finds_it(project: Path, name: str) 
     assert "The tools are Fake." in outcome.envelope.text
 
 
+@pytest.mark.requirement("server:address-space")
+@pytest.mark.parametrize("error", [MemoryError(), RuntimeError("can't start new thread")])
+async def test_a_call_that_finds_no_memory_ends_as_such_and_not_as_a_bug(project: Path, error: Exception) -> None:
+    async def fails(call: ToolCall, checkpoint: Checkpoint) -> Result:
+        raise error
+
+    bench = Bench(project, fails)
+    outcome = await bench.runner.settle(bench.call())
+    assert outcome.envelope.error == Fault(ErrorCode.EXECUTION_ERROR, "Fake was cut off: the server is out of memory.")
+    assert outcome.envelope.context["reason"] == Reason.INTERRUPTED
+
+
 @pytest.mark.requirement("plugin:paused-host")
 async def test_a_tool_whose_answer_came_while_the_process_stood_still_has_answered_in_time(project: Path) -> None:
     ours, theirs = socket.socketpair()

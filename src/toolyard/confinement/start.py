@@ -11,19 +11,18 @@ import socket
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from errno import EPERM
 from functools import cache, partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from toolyard.confinement import bubblewrap, linux, namespace
 from toolyard.confinement.profile import Network, Profile
 from toolyard.confinement.thread import enter_namespaces, restrict_thread
 from toolyard.message import Message
+from toolyard.threads import run_in_new_thread
 
-T = TypeVar("T")
 _PROGRAM = str(Path(__file__).with_name("confined_program.py"))
 _PROBE_S = 10.0
 
@@ -74,7 +73,7 @@ def can_enter_directly() -> bool:
         namespace.enter_mounts()  # not in a chroot whose root is no mount
 
     try:
-        _run_in_thread(try_it)
+        run_in_new_thread(try_it)
     except OSError:
         return False
     return True
@@ -106,7 +105,7 @@ def _run_in_confined_thread(
         return work()
 
     try:
-        return _run_in_thread(confine_and_work), listeners
+        return run_in_new_thread(confine_and_work), listeners
     except BaseException:
         for listener in listeners:
             listener.close()
@@ -131,9 +130,3 @@ def _start_with_program(
         theirs.close()
     ours.setblocking(False)
     return StartedProcess(process, channel=ours)
-
-
-def _run_in_thread(work: Callable[[], T]) -> T:
-    """Run ``work`` in a thread of its own, which ends with it. Raises what it raises."""
-    with ThreadPoolExecutor(1, "confined-start") as thread:
-        return thread.submit(work).result()
