@@ -1195,6 +1195,9 @@ CHILDREN: Final = _now(
     ("plugin:paused-host", "reliability P4, hard edges",
      ("A plugin that ended, answered or called back within its limit has done so in time, although its host stood "
       "still and sees the limit first.")),
+    ("plugin:usual-limits", "security S-88, hard edges",
+     ("A plugin or MCP server that declares no limits has those of the settings: memory, processor time and the size "
+      "of a file. The unit and the compose files limit all of them together, and images are named by their digest.")),
     ("server:address-space", "reliability P2, hard edges",
      ("A server whose address space is limited answers every call: with its result, or by saying that it is short of "
       "memory. No hand-over to a thread waits for one that has ended, and the server lives on.")),

@@ -198,6 +198,7 @@ def set_limits(pid: int, limits: Limits) -> None:
         return
     settings = (
         (resource.RLIMIT_AS, limits.memory_bytes, 0),
+        (resource.RLIMIT_DATA, limits.data_bytes, 0),
         (resource.RLIMIT_CPU, limits.cpu_s, 1),  # SIGXCPU first, SIGKILL a second later
         (resource.RLIMIT_NOFILE, limits.open_files, 0),
         (resource.RLIMIT_FSIZE, limits.file_bytes, 0),

@@ -9,7 +9,7 @@ contains them, and a grant of one of them is refused.
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -25,7 +25,7 @@ from toolyard.plugins.plugin_files import read_signature
 from toolyard.plugins.project_folders import READABLE, SHARED_MEMORY, WRITABLE
 from toolyard.protocol.access import ANY_HOST, Access, AccessChoice, ConfinementLevel, ProjectAccess
 from toolyard.protocol.failure import Failure, Reason
-from toolyard.protocol.manifest import Manifest, PluginType
+from toolyard.protocol.manifest import Limits, Manifest, PluginType
 
 _SHARED_BY_ALL = ("/tmp", "/var/tmp", SHARED_MEMORY)  # noqa: S108 for programs that insist on them
 PROXY_PORT: Final = 3128  # inside the network of a program with a list of hosts
@@ -78,6 +78,7 @@ class ConfinementPolicy:
     strict_network: bool = False  # a plugin that declares no hosts reaches none
     own_processes: bool = False  # programs see no processes but their own
     own_command: OwnCommand = FOR_DEFAULT_HOME
+    usual_limits: Limits = field(default_factory=Limits)  # of programs that declare none
 
     def require_level(self, name: str, profile: Profile | None, minimum: ConfinementLevel) -> Confinement:
         """Return how far a program is confined here. Raises Failure(DENIED) when it or the operator demands more."""

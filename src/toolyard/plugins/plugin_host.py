@@ -149,7 +149,7 @@ class PluginHost:
             cwd=plugin.folder,
             profile=self._build_profile(plugin, manifest, access, cache),
             environment={**environment.values, **({VARIABLE: str(cache)} if cache else {})},
-            limits=manifest.limits,
+            limits=manifest.limits.or_usual(self.policy.usual_limits),
             warm=manifest.warm and manifest.type is PluginType.SYNCHRONOUS and not self.policy.own_processes,
             version=plugin.fingerprint.digest,
         )
