@@ -1,6 +1,7 @@
 # Toolyard in a container: `docker build -t toolyard .`, or `podman build --format docker -t toolyard .`
 # docs/containers.md describes how to run it.
-ARG BASE=docker.io/library/python:3.13-slim-trixie
+# Python 3.13.15 on Debian 13, for every architecture. A newer one: `docker buildx imagetools inspect` the tag.
+ARG BASE=docker.io/library/python:3.13-slim-trixie@sha256:9d2e5553305c7c7b0097999bb17187c69b921ccd6bc9d40e4bb5ebe652c00285
 # Where it is built: the same Python, with venv and pip. The official images of Python have both.
 ARG BUILD_BASE=${BASE}
 

@@ -1199,6 +1199,18 @@ CHILDREN: Final = _now(
     ("plugin:warm:random", "contract §6",
      "Each source of randomness that an import leaves is reseeded for every call, or is a reason not to fork."),
     ("plugin:warm:fallback", "contract §6", "Whatever goes wrong with a warm start ends in a cold one."),
+    ("plugin:paused-host", "reliability P4, hard edges",
+     ("A plugin that ended, answered or called back within its limit has done so in time, although its host stood "
+      "still and sees the limit first.")),
+    ("plugin:usual-limits", "security S-88, hard edges",
+     ("A plugin or MCP server that declares no limits has those of the settings: memory, processor time and the size "
+      "of a file. The unit and the compose files limit all of them together, and images are named by their digest.")),
+    ("server:address-space", "reliability P2, hard edges",
+     ("A server whose address space is limited answers every call: with its result, or by saying that it is short of "
+      "memory. No hand-over to a thread waits for one that has ended, and the server lives on.")),
+    ("plugin:warm:apart", "security S-90, hard edges",
+     ("No call of a plugin can read, write or signal a process of another call of it, nor one that waits for a call, "
+      "and whatever somebody puts into a waiting process never reaches a call.")),
     ("r:R29", "reliability R29",
      ("A long-lived plugin that crashes 5 times in 60 s restarts with backoff from 1 s to 60 s, then stays failed "
       "until started by hand.")),
@@ -1565,6 +1577,8 @@ CHAT: Final = _now(
     ("chat:placeholders", "001 §5.1, architecture flow",
      "Placeholders of a chat request, finished async results included, are filled before it goes upstream."),
     ("chat:shown", "contract §1", "The model gets the shown envelope of each call."),
+    ("chat:reason-shown", "002 §4, hard edges",
+     "The line of a failed call in a reply, and the error of /v1/human/tool, have the reason and what to do next."),
     ("chat:media", "000 §3",
      ("Pictures, sounds and films of tools reach clients of /v1/chatvcp and of marked calls as what plays them, by "
       "MIME type, and play in the console's chat; their bytes do not go back to the model.")),

@@ -9,6 +9,15 @@ def is_process_alive(pid: int, began: int) -> bool:
     return _process_exists(pid) and process_start_time(pid) == began
 
 
+def has_ended(pid: int) -> bool:
+    """Return whether a process that nobody has waited for yet is dead; False where the system does not tell."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return False
+    return stat.rpartition(")")[2].split()[0] in "ZX"
+
+
 def process_start_time(pid: int) -> int:
     """Return the start time of a process in kernel ticks; 0 when it is unknown or the process is a zombie."""
     try:

@@ -403,6 +403,24 @@ class Settings:
         _parse_offer,
         "TOOLYARD_OFFER",
     )
+    plugin_cpu_minutes: int = _setting(
+        "How many minutes of processor time a process of a plugin may take, unless its manifest says otherwise.",
+        360,
+        _number_parser(1, 16_000),
+        "TOOLYARD_PLUGIN_CPU_MINUTES",
+    )
+    plugin_file_mib: int = _setting(
+        "How large a file may be that a plugin or an MCP server writes, in MiB, unless the manifest says otherwise.",
+        8192,
+        _number_parser(1, 2**22),
+        "TOOLYARD_PLUGIN_FILE_MIB",
+    )
+    plugin_memory_mib: int = _setting(
+        "How much memory a process of a plugin or an MCP server may take, in MiB, unless the manifest says otherwise.",
+        4096,
+        _number_parser(64, 2**22),
+        "TOOLYARD_PLUGIN_MEMORY_MIB",
+    )
     plugin_python: str | None = _setting(
         "The Python that runs plugins whose command says python and that have no .venv of their own.",
         None,

@@ -113,6 +113,15 @@ def test_no_unit_takes_away_what_confines_plugins(tmp_path: Path, is_system: boo
     assert not set(denied[1].split()) & {"@mount", "@process", "@sandbox", "@privileged"}
 
 
+@pytest.mark.requirement("service:hardening", "plugin:usual-limits")
+@pytest.mark.parametrize("is_system", [True, False])
+def test_every_unit_limits_the_memory_and_the_processes_of_all_plugins_together(
+    tmp_path: Path, is_system: bool
+) -> None:
+    options = render_service_unit(define(tmp_path, is_system=is_system)).splitlines()
+    assert {"MemoryMax=80%", "TasksMax=4096", "OOMPolicy=continue"} <= set(options)
+
+
 @pytest.mark.requirement("service:hardening")
 def test_homes_and_temporary_files_of_others_are_hidden_unless_the_service_needs_them() -> None:
     service = define(Path("/srv/yard"), is_system=True)

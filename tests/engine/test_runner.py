@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import socket
 import threading
 import time
 from collections.abc import Sequence
@@ -14,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.fakes import Endless, FakeClock, FakeTool, ListJournal, Work, says
+from tests.waiting import wait_until_blocking
 from toolyard.engine import runner
 from toolyard.engine.inline import go_to_event_loop
 from toolyard.engine.journal import Journal
@@ -183,6 +185,38 @@ async def test_only_the_exact_name_of_a_tool_finds_it(project: Path, name: str) 
     assert outcome.envelope.error is not None
     assert outcome.envelope.error.code is ErrorCode.NOT_FOUND
     assert "The tools are Fake." in outcome.envelope.text
+
+
+@pytest.mark.requirement("server:address-space")
+@pytest.mark.parametrize("error", [MemoryError(), RuntimeError("can't start new thread")])
+async def test_a_call_that_finds_no_memory_ends_as_such_and_not_as_a_bug(project: Path, error: Exception) -> None:
+    async def fails(call: ToolCall, checkpoint: Checkpoint) -> Result:
+        raise error
+
+    bench = Bench(project, fails)
+    outcome = await bench.runner.settle(bench.call())
+    assert outcome.envelope.error == Fault(ErrorCode.EXECUTION_ERROR, "Fake was cut off: the server is out of memory.")
+    assert outcome.envelope.context["reason"] == Reason.INTERRUPTED
+
+
+@pytest.mark.requirement("plugin:paused-host")
+async def test_a_tool_whose_answer_came_while_the_process_stood_still_has_answered_in_time(project: Path) -> None:
+    ours, theirs = socket.socketpair()
+
+    async def waits(call: ToolCall, checkpoint: Checkpoint) -> Result:
+        loop = asyncio.get_running_loop()
+        reader, writer = await asyncio.open_connection(sock=ours)
+        theirs.sendall(b"an answer\n")
+        end = loop.time() + 0.05 + runner._LATE_S
+        wait_until_blocking(lambda: loop.time() > end)  # it blocks the event loop, as a pause of the process does
+        line = await reader.readline()
+        writer.close()
+        return Result(data={}, text=line.decode())
+
+    bench = Bench(project, waits, timeout_s=0.05)
+    with theirs:
+        outcome = await bench.runner.settle(bench.call())
+    assert (outcome.envelope.error, outcome.envelope.text) == (None, "an answer\n")
 
 
 @pytest.mark.requirement("runner:deadline")

@@ -896,6 +896,9 @@ def run_from_data_folder() -> None:
     os.rename(report + ".part", report)
 
 
+if HOME and os.path.exists(os.path.join(HOME, "wait")):  # another call of it attacks this one
+    with open(os.path.join(HOME, "wait", str(os.getpid())), "x"):
+        time.sleep(600)
 if os.environ.get("PLUGIN_NAME_FOR_CALLBACK"):
     print('{"status": "success", "result": "Submitted: {{VCP_ASYNC_RESULT::Attacker::job}}"}', flush=True)  # noqa: T201
 if HOME:

@@ -151,12 +151,24 @@ def _processes() -> list[Attempt]:
         "stack": "see line",
         "auxv": "see line",
     }
-    owners = {"the server": "{server}", "the guardian": "{guardian}", "another plugin": "{other_plugin}"}
+    owners = {
+        "the server": "{server}",
+        "the guardian": "{guardian}",
+        "another plugin": "{other_plugin}",
+        "another call of the same plugin": "{other_call}",
+        "a process that waits for a call of the same plugin": "{waiting}",
+        "the process that forks for each call": "{forks}",
+    }
     return [
         *(
             Attempt(f"see {view} of {owner}", kind, FILES, operation, f"/proc/{pid}/{view}",
                     control=Control.ROOT if view == "stack" else Control.ALWAYS)
             for owner, pid in owners.items() for view, operation in views.items()
+        ),
+        *(
+            Attempt(f"forge the {what} of {owner}", kind, FILES, "open to write", f"/proc/{pid}/fd/{number}",
+                    control=Control.NONE if owner == "the guardian" else Control.ALWAYS)  # its input is a socket
+            for owner, pid in owners.items() for number, what in enumerate(("input", "output"))
         ),
         *(Attempt(f"signal {owner}", kind, FULL, "signal", pid) for owner, pid in owners.items()),
         *(Attempt(f"trace {owner}", kind, FILES, "trace", pid) for owner, pid in owners.items()),

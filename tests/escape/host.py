@@ -6,7 +6,7 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Hashable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -170,6 +170,7 @@ class Host:
         pid = (self.scene.home / "plugin-data/Victim/pid").read_text()
         guardian = self.yard.plugins.host.children.guardian_pid
         self.scene.facts |= {"other_plugin": pid, "guardian": str(guardian)}
+        self.scene.facts |= dict.fromkeys(("other_call", "waiting", "forks"), pid)
 
 
 def is_alive(pid: int) -> bool:
@@ -216,10 +217,37 @@ async def _run_warm(host: Host, path: StartPath, *, forked: bool) -> None:
     host.write_attempts(path, none=True)
     await host.call(path)
     (host.data_folder(path) / "report.tsv").unlink()
-    host.write_attempts(path)
     await wait_until(lambda: starter.servers.is_ready(key) if forked else starter.standbys.count_ready(key))
-    with mock.patch.object(starter, "cold", RefusingStarter()):
-        await host.call(path)
+    async with contextlib.AsyncExitStack() as stack:
+        if path.language == "python":
+            await stack.enter_async_context(_other_calls(host, path, starter, key))
+        host.write_attempts(path)
+        with mock.patch.object(starter, "cold", RefusingStarter()):
+            await host.call(path)
+
+
+@contextlib.asynccontextmanager
+async def _other_calls(host: Host, path: StartPath, starter: WarmStarter, key: Hashable) -> AsyncIterator[None]:
+    """Run other calls of a warm plugin, with processes that wait for the next ones."""
+    facts, server = host.scene.facts, starter.servers._servers.get(key)
+    began = host.data_folder(path) / "wait"
+    began.mkdir()
+    calls = [asyncio.create_task(host.yard.settle(host.yard.request(path.plugin, {}))) for _ in range(2)]
+    await wait_until(lambda: len(os.listdir(began)) == len(calls))
+    await wait_until(lambda: (len(server.spares) if server else starter.standbys.count_ready(key)) > 1)
+    host.scene.facts = facts | {
+        "other_call": os.listdir(began)[0],
+        "waiting": str((server.spares if server else starter.standbys.pids)[-1]),  # the first one gets the next call
+        "forks": str(server.process.pid) if server else facts["forks"],
+    }
+    shutil.rmtree(began)
+    try:
+        yield
+    finally:
+        host.scene.facts = facts
+        for call in calls:
+            call.cancel()
+        await asyncio.wait(calls)
 
 
 async def run_mcp_server(host: Host, path: StartPath) -> None:

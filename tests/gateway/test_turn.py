@@ -13,6 +13,7 @@ from tests.gateway.upstream import DONE, Script, chunk, completion, replies, say
 from tests.plugins.folders import make_plugin
 from toolyard.gateway.tool_calls.text_calls import MAX_KEPT
 from toolyard.gateway.turn import MAX_ROUNDS
+from toolyard.message import read_hint
 from toolyard.protocol.approval import Mode
 from toolyard.protocol.call import Origin, ToolCall
 from toolyard.protocol.content import Media
@@ -238,6 +239,14 @@ async def test_a_loop_of_tools_ends_as_a_complete_answer_with_a_note(tmp_path: P
         assert (len(one.ran), len(one.upstream.bodies)) == (MAX_ROUNDS, MAX_ROUNDS + 1)
         run = await one.chat.complete(chat_body("请一直读取"), caller=ME)
         assert f"模型请求工具超过 {MAX_ROUNDS} 轮" in json.loads(run.body)["choices"][0]["message"]["content"]
+
+
+@pytest.mark.requirement("chat:reason-shown")
+async def test_the_line_of_a_failed_call_says_what_to_do_next(tmp_path: Path) -> None:
+    async with gateway(tmp_path, replies(request("Read", path="none.txt"), "Sorry.")) as one:
+        envelope = (await one.yard.settle(one.yard.request("Read", {"path": "none.txt"}))).envelope
+        assert read_hint(envelope.text)
+        assert f"> ✗ Read: {envelope.text}".replace("`", "'") in (await one.stream()).text
 
 
 @pytest.mark.requirement("request:malformed", "s:S-22")

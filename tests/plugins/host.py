@@ -2,16 +2,19 @@
 
 Runs one program of the zoo and prints one line of JSON: how much the host grew, and how the call ended. With
 ``receipt`` before the program it waits for a receipt only, spares the child, says so and goes on until it is killed;
-with ``groups`` it does without numbers.
+with ``groups`` it does without numbers. In the variable KILLED_AT it finds the crash point at which it is killed.
 """
 
 import asyncio
 import json
+import os
 import re
+import signal
 import sys
 from pathlib import Path
 
 from tests.plugins.children import Keeper
+from toolyard.crashpoint import arm
 from toolyard.plugins.async_child import AsyncChild
 from toolyard.plugins.child_failure import require_answer
 from toolyard.plugins.children import Children
@@ -26,7 +29,8 @@ def peak_kib() -> int:
 
 
 async def measure(keeper: Keeper, program: str, *arguments: str) -> None:
-    await keeper.run("echo.sh")
+    if "KILLED_AT" not in os.environ:
+        await keeper.run("echo.sh")
     before = peak_kib()
     try:
         outcome: object = require_answer("Measured", await keeper.run(program, *arguments))
@@ -50,6 +54,8 @@ def _say(what: object) -> None:
 
 
 async def main(mark: str, *words: str) -> None:
+    if point := os.environ.get("KILLED_AT"):
+        arm(lambda name: os.kill(os.getpid(), signal.SIGKILL) if name == point else None)
     children = Children(numbered=words[0] != "groups")
     keeper = Keeper(children)
     keeper.mark = mark

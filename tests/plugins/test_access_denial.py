@@ -5,10 +5,14 @@ from pathlib import Path
 import pytest
 
 from tests.plugins.yards import PluginYard
+from tests.waiting import wait_for_value
 from toolyard.confinement.level import measure_confinement
 from toolyard.confinement.profile import Profile
+from toolyard.plugins import asynchronous
 from toolyard.plugins.access_denial import AccessDenial, find_denial
 from toolyard.protocol.access import ConfinementLevel
+from toolyard.protocol.store import Query
+from toolyard.protocol.task import KIND, Task, TaskState
 
 pytestmark = [
     pytest.mark.requirement("confinement:denied"),
@@ -23,6 +27,11 @@ try:
     urllib.request.urlopen("http://192.0.2.1/", timeout=5)
 except OSError as error:
     print(json.dumps({"status": "error", "error": f"could not fetch it: {error}"}))
+"""
+WORKER = """
+import os
+print('{"status": "success", "result": "Submitted: {{VCP_ASYNC_RESULT::Worker::job}}"}', flush=True)
+os.listdir(os.environ["PROJECT_BASE_PATH"])
 """
 READER = """
 import json, os
@@ -72,3 +81,22 @@ async def test_a_plugin_that_reads_what_it_may_not_says_how_it_may(tmp_path: Pat
         text = (await yards.call("Reader")).envelope.text
     assert "something that its access does not include" in text
     assert "toolyard plugin allow Reader --access wide" in text
+
+
+async def test_an_asynchronous_plugin_that_its_access_stopped_says_so_in_its_task(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(asynchronous, "CALLBACK_GRACE_S", 0.1)
+    async with PluginYard(tmp_path) as yards:
+        yards.add("Worker", WORKER, pluginType="asynchronous", permissions={"network": []})
+        assert (await yards.call("Worker")).envelope.error is None
+
+        async def read_task() -> Task:
+            (record,) = await yards.yard.store.find(KIND, Query(), limit=2)
+            return Task.from_record(record)
+
+        task = await wait_for_value(read_task, lambda one: one.is_ended)
+    assert task.state is TaskState.FAILED
+    assert "ended without a callback. Its stderr ends with: PermissionError" in task.message
+    assert "something that its access does not include" in task.message
+    assert "toolyard plugin allow Worker --access wide" in task.message

@@ -195,6 +195,17 @@ async def test_a_process_that_ends_without_callback_fails_its_task(
     assert "without a callback" in task.message
 
 
+@pytest.mark.requirement("r:R25", "s:S-91")
+async def test_a_task_that_failed_tells_what_its_process_said_last_without_its_secrets(
+    host: PluginYard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(asynchronous, "CALLBACK_GRACE_S", 0.1)
+    folder = add(host, "receipt()\nsys.exit('no credit left for ' + os.environ['SLOW_KEY'])")
+    (folder / "config.env").write_text("SLOW_KEY=sk-secret-0123456789\n")
+    task = await wait_ended(host, await host.call("Slow"))
+    assert "Its stderr ends with: no credit left for [masked]" in task.message
+
+
 @pytest.mark.requirement("r:R25")
 async def test_a_task_is_watched_on_when_the_store_could_not_be_used_for_a_while(
     host: PluginYard, monkeypatch: pytest.MonkeyPatch

@@ -34,9 +34,10 @@ async def zoo() -> AsyncIterator[Keeper]:
 
 
 @asynccontextmanager
-async def _host(mark: str, *words: str) -> AsyncIterator[Process]:
+async def _host(mark: str, *words: str, **variables: str) -> AsyncIterator[Process]:
     """A host in a process of its own."""
     environment = {"PYTHONPATH": f"{ROOT / 'src'}:{ROOT}", "PYTHONDONTWRITEBYTECODE": "1", "PATH": "/usr/bin:/bin"}
+    environment |= variables
     host = await asyncio.create_subprocess_exec(
         sys.executable, "-m", "tests.plugins.host", mark, *words, stdout=PIPE, env=environment, cwd=ROOT
     )
@@ -170,6 +171,18 @@ async def test_when_the_host_is_killed_its_children_die(words: list[str], many: 
         await wait_until(lambda: len(find_marked(mark)) > many)
         host.kill()
         await host.wait()
+        await wait_until(lambda: not find_marked(mark))
+
+
+@pytest.mark.requirement("r:R02", "platform:macos")
+@pytest.mark.parametrize("point", ["plugin.spawned", "plugin.adopted", "plugin.stdin-written"])
+@pytest.mark.parametrize("words", [("sleeps_forever.py",), ("groups", "sleeps_forever.py")])
+async def test_when_the_host_is_killed_while_it_starts_a_child_the_child_dies(
+    point: str, words: tuple[str, ...]
+) -> None:
+    mark = f"ZOO_MARK={uuid.uuid4().hex}"
+    async with _host(mark, *words, KILLED_AT=point) as host:
+        assert await host.wait() == -signal.SIGKILL
         await wait_until(lambda: not find_marked(mark))
 
 

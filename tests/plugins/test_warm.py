@@ -25,12 +25,14 @@ from tests.plugins.test_warm_same import (
     starters,
 )
 from tests.waiting import run_loop_once, wait_until
+from toolyard.confinement.profile import Profile
+from toolyard.confinement.program_files import list_program_trees
 from toolyard.plugins.child import run_child
 from toolyard.plugins.children import Children
 from toolyard.plugins.cold_starter import ColdStarter
 from toolyard.plugins.launch import ChildProcess, Launch, Starter
 from toolyard.plugins.warm import fork_server, fork_servers, standby_pool
-from toolyard.plugins.warm.warm_command import Interpreter, parse_warm_command
+from toolyard.plugins.warm.warm_command import FOLDER, Interpreter, parse_warm_command
 from toolyard.plugins.warm.warm_starter import WarmStarter
 from toolyard.process_numbers import find_processes
 from toolyard.protocol.manifest import Limits
@@ -229,6 +231,51 @@ async def test_what_a_launch_was_before_ends(tmp_path: Path) -> None:
             (new,) = warm.servers.pids
             await wait_until(lambda old=old: is_dead(old))  # type: ignore[misc]
             old = new
+
+
+def confined(launch: Launch) -> Launch:
+    folder = str(launch.cwd)
+    trees = (*list_program_trees(launch.argv[0]), folder, FOLDER)
+    return replace(launch, profile=Profile(read=trees, write=(folder,)))
+
+
+def list_descriptors(pid: int) -> dict[str, str]:
+    folder = Path(f"/proc/{pid}/fd")
+    return {name: os.readlink(folder / name) for name in os.listdir(folder)}
+
+
+@pytest.mark.requirement("plugin:warm:apart")
+async def test_what_is_written_into_a_child_that_waits_reaches_no_call(tmp_path: Path) -> None:
+    async with starters() as (children, _, warm):
+        assert await make_warm(children, warm, echo(tmp_path))
+        await wait_until(lambda: bool(warm.servers.spares))
+        (spare,) = warm.servers.spares
+        forged = (8).to_bytes(4, "big") + b"\nCALL=no" + b'{"forged": true}'
+        for number, target in list_descriptors(spare).items():
+            if target.startswith("pipe:"):
+                pipe = os.open(f"/proc/{spare}/fd/{number}", os.O_RDWR | os.O_NONBLOCK)
+                os.write(pipe, forged)
+                os.close(pipe)
+            else:  # a socket cannot be opened a second time, by nobody
+                with pytest.raises(OSError, match="No such device"):
+                    os.open(f"/proc/{spare}/fd/{number}", os.O_RDWR | os.O_NONBLOCK)
+        child = await warm.spawn(echo(tmp_path), PER_CALL)
+        assert child.pid == spare
+        assert await run(children, child, b"mine") == (0, "mine []\n", "")
+
+
+@pytest.mark.requirement("plugin:warm:apart", "plugin:warm:same")
+async def test_a_confined_child_of_a_fork_server_moves_files_between_folders(tmp_path: Path) -> None:
+    source = "import os\nos.rename('a/file', 'b/file')\nprint(os.listdir('b'))\nos.rename('b/file', 'a/file')"
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+    (tmp_path / "a/file").touch()
+    launch = confined(launch_of(folder_with(tmp_path, "main.py", source), sys.executable, "main.py"))
+    async with starters() as (children, cold, warm):
+        expected = await call(children, cold, launch)
+        assert await make_warm(children, warm, launch)
+        warm.cold = Refuses()
+        assert await call(children, warm, launch) == expected == (0, "['file']\n", "")
 
 
 @pytest.mark.requirement("plugin:warm:fallback")

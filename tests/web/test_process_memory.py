@@ -89,7 +89,19 @@ def list_possible_reads(wrapper: Sequence[str], pid: int) -> list[str]:
     return result
 
 
-@pytest.mark.requirement("trust:memory")
+def list_children(pid: int) -> list[int]:
+    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text("ascii").split()]
+
+
+def list_warm_processes(server: int) -> list[int]:
+    """Return the process that forks for each call of a plugin, and its children, once one waits for a call."""
+    for pid in list_children(server):
+        if b"fork_main.py\0serve" in Path(f"/proc/{pid}/cmdline").read_bytes() and (waiting := list_children(pid)):
+            return [pid, *waiting]
+    return []
+
+
+@pytest.mark.requirement("trust:memory", "plugin:warm:apart")
 async def test_a_process_of_the_same_user_cannot_read_the_server_which_works_as_before(
     place: Path, wrapper: list[str]
 ) -> None:
@@ -117,6 +129,9 @@ async def test_a_process_of_the_same_user_cannot_read_the_server_which_works_as_
         for number in range(3):  # cold, and then from a fork server
             status, envelope = await server.request("POST", "/v1/tools/Echo", {"text": f"hello {number}"})
             assert (status, envelope["text"]) == (200, f"hello {number}")
+        await wait_until(lambda: len(list_warm_processes(server.process.pid)) == 2)  # no call's process is left
+        for pid in list_warm_processes(server.process.pid):
+            assert await asyncio.to_thread(list_possible_reads, wrapper, pid) == []
         status, envelope = await server.request("POST", "/v1/tools/Grep", {"pattern": "needle"})
         assert (status, envelope["status"]) == (200, "success")
         status, found = await server.request("GET", "/v1/status")

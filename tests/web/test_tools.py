@@ -310,7 +310,8 @@ async def test_a_text_without_a_good_block_is_refused_as_vcptoolbox_refuses_it(r
         assert (response.status, isinstance(response.json["error"], str)) == (400, True)
     bad = BLOCK.format(tool="Read", path="none.txt")
     response = await running_server.request("POST", "/v1/human/tool", data=bad.encode(), headers=headers)
-    assert (response.status, "none.txt" in response.json["plugin_error"]) == (500, True)
+    envelope = (await running_server.post("/v1/tools/Read", {"path": "none.txt"})).json
+    assert (response.status, response.json["plugin_error"]) == (500, envelope["text"])  # with the hint
 
 
 @pytest.mark.requirement("http:reply-render")

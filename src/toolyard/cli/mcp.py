@@ -121,7 +121,9 @@ def remove(common: CommonOptions, name: str) -> None:
 async def _serve(common: CommonOptions) -> None:
     from toolyard.hosts.open_yard import open_yard
     from toolyard.mcp.stdio import serve as serve_stdio
+    from toolyard.threads import use_started_pool
 
+    use_started_pool()
     async with open_yard(common.serving_config(), serves=False) as yard:
         await serve_stdio(yard)
 

@@ -69,7 +69,10 @@ Restart=on-failure
 RestartSec=5
 # 2: the options are wrong, 3: another server runs on this home.
 RestartPreventExitStatus=2 3
-# A plugin that runs out of memory ends alone.
+# What one plugin takes is limited by its own limits; this is for all together. A plugin that runs out of memory ends
+# alone.
+MemoryMax=80%
+TasksMax=4096
 OOMPolicy=continue
 
 {hardening}{left_out}

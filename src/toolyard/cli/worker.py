@@ -46,7 +46,9 @@ def command(common: CommonOptions, database: str | None) -> None:
 
 async def _run_worker(config: Config, database: str, *, quiet: bool) -> None:
     from toolyard.hosts.open_yard import open_yard
+    from toolyard.threads import use_started_pool
 
+    use_started_pool()
     stopping = asyncio.Event()
     main = asyncio.current_task()
     for name in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):

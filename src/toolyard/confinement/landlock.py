@@ -14,7 +14,7 @@ from collections.abc import Iterable
 
 from toolyard.confinement import linux
 
-VERSION_TRUNCATE, VERSION_TCP, VERSION_SCOPES = 3, 4, 6
+VERSION_REFER, VERSION_TRUNCATE, VERSION_TCP, VERSION_SCOPES = 2, 3, 4, 6
 
 _EXECUTE, _WRITE_FILE, _READ_FILE, _READ_DIR = 1, 1 << 1, 1 << 2, 1 << 3
 _REMOVE_DIR, _REMOVE_FILE = 1 << 4, 1 << 5
@@ -68,12 +68,7 @@ def restrict_thread(trees: Iterable[tuple[int, int]], *, tcp_ports: Iterable[int
     version = interface_version()
     handled = _HANDLED[min(version, max(_HANDLED))]
     network = _CONNECT_TCP if tcp_ports is not None and version >= VERSION_TCP else 0
-    scoped = _SCOPE_ABSTRACT_SOCKETS | _SCOPE_SIGNALS if version >= VERSION_SCOPES else 0
-    attributes = _RulesetAttributes(handled, network, scoped)
-    size = 8 if version < VERSION_TCP else 16 if version < VERSION_SCOPES else 24
-    ruleset = linux.syscall(
-        linux.LANDLOCK_CREATE_RULESET, ctypes.byref(attributes), ctypes.c_size_t(size), ctypes.c_uint32(0)
-    )
+    ruleset = _create_ruleset(handled, network)
     try:
         for opened, access in trees:
             allowed = access if stat.S_ISDIR(os.fstat(opened).st_mode) else access & _OF_A_FILE
@@ -83,6 +78,36 @@ def restrict_thread(trees: Iterable[tuple[int, int]], *, tcp_ports: Iterable[int
         linux.syscall(linux.LANDLOCK_RESTRICT_SELF, ctypes.c_int(ruleset), ctypes.c_uint32(0))
     finally:
         os.close(ruleset)
+
+
+def create_layer() -> int | None:
+    """Return a ruleset that takes no file from a process which adds it; None: this kernel has no Landlock.
+
+    What the process starts is then in a confinement of its own: it can trace, or read the memory of, nobody outside,
+    and with a newer kernel neither signal nor connect to them. Raises OSError.
+    """
+    version = interface_version()
+    if not version:
+        return None
+    if version < VERSION_REFER:
+        return _create_ruleset(_MAKE_BLOCK)  # which no profile allows
+    ruleset = _create_ruleset(_REFER)  # every layer forbids it unless it says otherwise
+    root = os.open("/", os.O_PATH | os.O_CLOEXEC)
+    try:
+        _add_rule(ruleset, _PATH_BENEATH, _PathRule(_REFER, root))
+    finally:
+        os.close(root)
+    return ruleset
+
+
+def _create_ruleset(files: int, network: int = 0) -> int:
+    version = interface_version()
+    scoped = _SCOPE_ABSTRACT_SOCKETS | _SCOPE_SIGNALS if version >= VERSION_SCOPES else 0
+    attributes = _RulesetAttributes(files, network, scoped)
+    size = 8 if version < VERSION_TCP else 16 if version < VERSION_SCOPES else 24
+    return linux.syscall(
+        linux.LANDLOCK_CREATE_RULESET, ctypes.byref(attributes), ctypes.c_size_t(size), ctypes.c_uint32(0)
+    )
 
 
 def _add_rule(ruleset: int, kind: int, rule: ctypes.Structure) -> None:

@@ -14,20 +14,19 @@ import socket
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from errno import EACCES, ENOENT, EPERM
 from functools import cache, partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from toolyard.confinement import bubblewrap, linux
 from toolyard.confinement.profile import Network, Profile
 from toolyard.confinement.program_files import read_interpreter
 from toolyard.confinement.thread import Probe, confine_thread, probe_namespaces
 from toolyard.message import Message
+from toolyard.threads import run_in_new_thread
 
-T = TypeVar("T")
 _PROGRAM = str(Path(__file__).with_name("confined_program.py"))
 _PROBE_S = 10.0
 
@@ -43,7 +42,7 @@ def start_process(
     profile: Profile | None, argv: Sequence[str], *, pass_fds: Sequence[int] = (), **options: Any
 ) -> StartedProcess:
     """Start ``argv`` under ``profile``; None: unconfined. Options are those of Popen. Raises OSError or ValueError."""
-    if profile is None or not linux.IS_LINUX:
+    if profile is None or not can_confine(profile):
         return StartedProcess(subprocess.Popen(argv, pass_fds=pass_fds, **options))  # noqa: S603 the caller's command
     own_mounts = can_enter_directly() or can_enter_with_program()
     if not own_mounts and profile.covered:
@@ -59,6 +58,11 @@ def start_process(
         return _start_with_program(profile, argv, pass_fds, options)
     process, listeners = _run_in_confined_thread(profile, partial(subprocess.Popen, argv, pass_fds=pass_fds, **options))
     return StartedProcess(process, tuple(listeners))
+
+
+def can_confine(profile: Profile | None) -> bool:
+    """Return whether ``start_process`` confines a program with this profile here, as far as the kernel can."""
+    return profile is not None and linux.IS_LINUX
 
 
 def can_enter_directly() -> bool:
@@ -79,7 +83,7 @@ def can_make_read_only() -> bool:
 @cache
 def _probe_thread() -> Probe:
     try:
-        return _run_in_thread(probe_namespaces)
+        return run_in_new_thread(probe_namespaces)
     except OSError:
         return Probe.REFUSED
 
@@ -114,7 +118,7 @@ def _run_in_confined_thread(
         return work()
 
     try:
-        return _run_in_thread(confine_and_work), listeners
+        return run_in_new_thread(confine_and_work), listeners
     except BaseException:
         for listener in listeners:
             listener.close()
@@ -157,9 +161,3 @@ def _require_startable(program: str, options: Mapping[str, Any]) -> None:
             raise FileNotFoundError(ENOENT, os.strerror(ENOENT), needed)
         if os.path.isdir(needed) or not os.access(needed, os.X_OK):
             raise PermissionError(EACCES, os.strerror(EACCES), needed)
-
-
-def _run_in_thread(work: Callable[[], T]) -> T:
-    """Run ``work`` in a thread of its own, which ends with it. Raises what it raises."""
-    with ThreadPoolExecutor(1, "confined-start") as thread:
-        return thread.submit(work).result()

@@ -2,6 +2,7 @@
 
 from typing import Any, Final
 
+from toolyard.message import add_hint
 from toolyard.protocol.json import Json, JsonObject
 
 LOG: Final = "VCPLog"
@@ -53,13 +54,13 @@ def push_message(message_type: str, plugin: str, task_id: str, body: Json, *, fu
     return {"type": message_type, "data": brief | {name: fields.get(name) for name in _BRIEF}}
 
 
-def human_answer(encoded: dict[str, Any], *, maid: str | None, at: str) -> JsonObject:
-    """Return the result of one ``/v1/human/tool`` block, or its error; ``encoded``: its outcome as VCP."""
+def human_answer(encoded: dict[str, Any], *, maid: str | None, at: str, hint: str) -> JsonObject:
+    """Return the result of one ``/v1/human/tool`` block, or its error and the hint; ``encoded``: its outcome as VCP."""
     signed: JsonObject = {"timestamp": at}
     if maid:
         signed["MaidName"] = maid
     if "error" in encoded:
-        return {"plugin_error": encoded["error"], **signed}
+        return {"plugin_error": add_hint(encoded["error"], hint), **signed}
     return {**encoded["result"], **signed}
 
 

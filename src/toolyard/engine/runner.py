@@ -30,6 +30,7 @@ from toolyard.engine.stopwatch import Stopwatch
 from toolyard.engine.uncancellable import uncancellable
 from toolyard.errors import StorageError
 from toolyard.message import Message, add_hint
+from toolyard.process_memory import is_short_of_memory
 from toolyard.protocol.arguments import accept_arguments
 from toolyard.protocol.call import ASKING_ORIGINS, ToolCall, describe_oversize, require_readable
 from toolyard.protocol.envelope import Envelope, ErrorCode, Fault, Status, is_partial
@@ -45,6 +46,9 @@ FindProcess = Callable[[str], JsonObject | None]
 
 _log = logging.getLogger(__name__)
 _STOP_S = 5.0  # for all calls together when the Yard closes
+_LATE_S = 0.5  # a limit that is seen so much later was passed while this process stood still ...
+_CATCH_UP_S = 3.0  # ... and the call has this long to read what it missed
+_NO_THREAD = "can't start new thread"  # in the words of Python
 _GRACE_S = 1.0  # for a stopped tool to put things in order before it is left behind
 _QUICK_S = 0.1  # a call that reads for longer is recorded as running
 _WRITE_GRACE_S = 20.0  # for one that writes: it heeds its checkpoint, but not amid the write itself
@@ -182,6 +186,8 @@ class Runner:
         try:
             if isinstance(checked, Failure):
                 raise checked
+            if is_short_of_memory():
+                raise MemoryError
             require_readable(call)
             tool = checked or self._registry.get(call.tool)
             items = split_items(call, tool)
@@ -211,6 +217,9 @@ class Runner:
                 call, _storage_failure(call, error, has_begun=watch.started is not None), watch
             )
         except Exception as error:  # noqa: BLE001 a bug of ours must still end in an envelope
+            if isinstance(error, MemoryError) or (isinstance(error, RuntimeError) and str(error) == _NO_THREAD):
+                _log.error("%s %s: the server is short of memory", call.tool, call.id)
+                return self._to_failed_outcome(call, _memory_failure(call, has_begun=watch.started is not None), watch)
             _log.exception("%s failed on call %s", call.tool, call.id)
             bug = Message(
                 "call.bug",
@@ -309,9 +318,16 @@ def _add_warnings(context: JsonObject, warnings: list[str]) -> JsonObject:
 
 
 async def _wait_done(work: "asyncio.Future[Any]", scope: CancelScope, seconds: float | None) -> bool:
-    """Wait at most ``seconds`` or until the call is cancelled; return whether the work is done."""
+    """Wait at most ``seconds`` or until the call is cancelled; return whether the work is done.
+
+    When this process stood still past that time, what has come meanwhile is read first.
+    """
     either: set[asyncio.Future[Any]] = {work, scope.cancelled}
-    await asyncio.wait(either, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+    time = asyncio.get_running_loop().time
+    began = time()
+    done, _ = await asyncio.wait(either, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+    if not done and seconds is not None and time() - began - seconds > _LATE_S:
+        await asyncio.wait(either, timeout=_CATCH_UP_S, return_when=asyncio.FIRST_COMPLETED)
     return work.done()
 
 
@@ -359,6 +375,21 @@ def _storage_failure(call: ToolCall, error: StorageError, *, has_begun: bool) ->
             error=error,
         ),
         hint=Message("hint.call_when_mended", "Call it again when that is mended."),
+    )
+
+
+def _memory_failure(call: ToolCall, *, has_begun: bool) -> Failure:
+    """Return the failure of a call for which this process has no memory."""
+    if has_begun:
+        return Failure(
+            Reason.INTERRUPTED,
+            Message("call.out_of_memory", "{tool} was cut off: the server is out of memory.", tool=call.tool),
+            hint=Message("hint.inspect_changes", "Look at what it may have changed before you call it again."),
+        )
+    return Failure(
+        Reason.BUSY,
+        Message("call.short_of_memory", "{tool} was not run: the server is short of memory.", tool=call.tool),
+        hint=Message("hint.try_later", "Try again later."),
     )
 
 

@@ -337,6 +337,7 @@ class Tasks:
 
     async def end(self, task_id: str, state: TaskState, *, result: Json = None, message: str = "") -> bool:
         """End a task by compare-and-set; False when it has ended already."""
+        masked = self._mask(message)
         while True:
             record = await self._store.get(KIND, task_id)
             if record is None:
@@ -345,7 +346,7 @@ class Tasks:
             if task.is_ended:
                 return False
             now = self._now()
-            ended = task.finish(state, now, result=result, message=message)
+            ended = task.finish(state, now, result=result, message=masked if isinstance(masked, str) else "")
             if await self._store.commit([_to_record(ended)], [_to_event(f"task.{state.value}", now, ended)]):
                 crashpoint("task.ended")
                 pending = self._expected.get(ended.token_hash)

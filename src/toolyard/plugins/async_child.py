@@ -15,6 +15,7 @@ from toolyard.plugins.child import (
     build_overflow_report,
     build_receipt_report,
     build_report,
+    read_unread_news,
     wait_for_exit_or,
 )
 from toolyard.plugins.child_pipes import ChildPipes
@@ -66,6 +67,11 @@ class AsyncChild:
                 continue
             try:
                 await wait_for_exit_or(self.wait(), self._pipes.output_arrived)
+            except asyncio.CancelledError:
+                await read_unread_news(self.pid, self._pipes, self._watch)
+                if not self._watch.done() and self._pipes.find_receipt() is None:
+                    self.terminate()
+                    raise
             except BaseException:
                 self.terminate()
                 raise

@@ -15,11 +15,11 @@ from functools import partial
 from typing import Any
 
 from toolyard.crashpoint import crashpoint
-from toolyard.message import Message
+from toolyard.message import Message, add_hint
 from toolyard.plugins.adopted_child import AdoptedChild
 from toolyard.plugins.async_child import AsyncChild
 from toolyard.plugins.child import ChildReport, confirm_input
-from toolyard.plugins.child_failure import require_answer
+from toolyard.plugins.child_failure import explain_missing_callback, require_answer
 from toolyard.plugins.children import Children
 from toolyard.plugins.environment import build_call_variables
 from toolyard.plugins.launch import Launch, Starter
@@ -42,6 +42,7 @@ RECEIPT_S = 60.0
 CALLBACK_GRACE_S = 30.0
 EXIT_GRACE_S = 10.0
 MAX_CHILDREN = 256
+_LAST_CALLBACK_S = 1.0
 _POLL_S = 0.5  # between two looks at the progress
 
 
@@ -55,6 +56,7 @@ class _WatchedChild:
     timeout_s: float
     detached: bool
     log: Callable[[], None] = lambda: None  # keeps what it printed, when it has ended
+    advise: Callable[[Failure], None] = lambda _: None  # adds the next step to its failure
 
 
 class AsyncRunner:
@@ -78,9 +80,18 @@ class AsyncRunner:
         self._watches: dict[asyncio.Task[None], _WatchedChild] = {}
 
     async def submit(
-        self, call: ToolCall, manifest: Manifest, launch: Launch, stdin: bytes, checkpoint: Checkpoint
+        self,
+        call: ToolCall,
+        manifest: Manifest,
+        launch: Launch,
+        stdin: bytes,
+        checkpoint: Checkpoint,
+        advise: Callable[[Failure], None],
     ) -> Result:
-        """Start the child and return its receipt; the child is supervised in the background."""
+        """Start the child and return its receipt; the child is supervised in the background.
+
+        ``advise`` adds a next step to the failure of a child that ends without a callback.
+        """
         if len(self._watches) >= MAX_CHILDREN:
             raise Failure(
                 Reason.BUSY,
@@ -110,7 +121,9 @@ class AsyncRunner:
                 noise = "" if report is None else report.noise
                 log = partial(self._log, manifest.name, call.id, child.stderr, noise)
                 self._watch(
-                    _WatchedChild(child, pending, tasks, manifest.timeout_s, detached=manifest.detached, log=log)
+                    _WatchedChild(
+                        child, pending, tasks, manifest.timeout_s, detached=manifest.detached, log=log, advise=advise
+                    )
                 )
             if not tasks:
                 self._intake.close(pending)
@@ -178,11 +191,15 @@ class AsyncRunner:
                 async with asyncio.timeout(watch.timeout_s):
                     await self._wait_for_end(watch, ended)
             except TimeoutError:
+                await asyncio.wait({ended}, timeout=_LAST_CALLBACK_S)  # one may have come while the host stood still
+                await retry_until_stored(self._intake.refresh, pending)
                 why = Message("task.past_total_limit", "It ran past its total limit.")
                 await retry_until_stored(self._intake.end_open_tasks, pending, TaskState.TIMED_OUT, why)
             if not ended.done():
-                why = Message("task.ended_without_callback", "Its process ended without a callback.")
-                await retry_until_stored(self._intake.end_open_tasks, pending, TaskState.FAILED, why)
+                failure = explain_missing_callback(watch.child.stderr)
+                watch.advise(failure)
+                reason = add_hint(failure.message, failure.hint)
+                await retry_until_stored(self._intake.end_open_tasks, pending, TaskState.FAILED, reason)
             await pending.wait_ended()
             if pending.is_answered:
                 await self._wait_or_terminate(watch.child)

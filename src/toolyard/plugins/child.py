@@ -14,7 +14,8 @@ The contract of a plugin's child process:
   More than ``limits.stdout_bytes`` ends the call, and nothing of it is used.
 - stderr is read to the end and never blocks the child; beginning and end are kept, the middle is counted.
 - At its limit without an answer, or when the caller gives up, the run returns at once, and behind it the child gets
-  SIGTERM, then ``GRACE_S``, then SIGKILL, with everything it started.
+  SIGTERM, then ``GRACE_S``, then SIGKILL, with everything it started. One that has ended by then has ended in time,
+  although the host may see its limit first: after a pause of the host all news are there at once.
 - Lost: what is written to stdout after the decision, and the middle of a long stderr. Kept in memory: stdout up to its
   limit, 320 KiB of stderr, and the answer.
 """
@@ -22,10 +23,12 @@ The contract of a plugin's child process:
 import asyncio
 import math
 import os
+from asyncio import FIRST_COMPLETED
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 
 from toolyard.crashpoint import crashpoint
+from toolyard.liveness import has_ended
 from toolyard.message import Message
 from toolyard.plugins.child_pipes import ChildPipes
 from toolyard.plugins.child_state import ChildEvent, ChildLifecycle, ChildState
@@ -41,6 +44,7 @@ DRAIN_S = 1.0
 SILENCE_S = 1.0  # on stdout after an answer, until it counts although the process lives on
 LINGER_S = 10.0  # for a process that has answered to exit by itself
 HEAD = 2048  # bytes of stdout that a failure shows
+_NEWS_S = 2.0  # for the report of an exit that has happened: a fork server tells it
 _LINE = 200  # characters of a noise line that a warning shows
 
 
@@ -178,12 +182,20 @@ async def _wait_for_exit_or_answer(
         while True:
             left = end - loop.time()
             wait_s = min(left, math.inf if silence_s is None else pipes.seconds_until_silent(silence_s) or silence_s)
-            await asyncio.wait(
-                (exit_, overflow), timeout=wait_s if wait_s < math.inf else None, return_when=asyncio.FIRST_COMPLETED
-            )
+            given_up: asyncio.CancelledError | None = None
+            try:
+                await asyncio.wait(
+                    (exit_, overflow), timeout=wait_s if wait_s < math.inf else None, return_when=FIRST_COMPLETED
+                )
+            except asyncio.CancelledError as error:
+                given_up = error
+            over = given_up is not None or loop.time() >= end
+            if over:
+                await read_unread_news(child.pid, pipes, exit_)
             if exit_.done():
                 return exit_.result()
-            over = loop.time() >= end
+            if given_up:
+                raise given_up
             silent = silence_s is not None and not pipes.seconds_until_silent(silence_s)
             if overflow.done() or ((over or silent) and await pipes.has_answer()):
                 return None
@@ -192,6 +204,13 @@ async def _wait_for_exit_or_answer(
     finally:
         exit_.cancel()
         overflow.cancel()
+
+
+async def read_unread_news(pid: int, pipes: ChildPipes, exit_: "asyncio.Future[int]") -> None:
+    """Read what a child has printed and whether it has ended, which nobody may have read when its limit is seen."""
+    pipes.read_output()
+    if not exit_.done() and has_ended(pid):
+        await asyncio.wait((exit_,), timeout=_NEWS_S)
 
 
 async def wait_for_exit_or(exit_: Awaitable[int], event: asyncio.Event) -> int | None:

@@ -5,6 +5,7 @@ import signal
 
 from toolyard.message import Message
 from toolyard.plugins.child import ChildReport
+from toolyard.plugins.stderr import StderrRing
 from toolyard.protocol.failure import Failure, Reason
 from toolyard.protocol.json import MAX_DEPTH, JsonObject
 
@@ -87,6 +88,13 @@ def explain_failure(plugin: str, report: ChildReport) -> Failure:
     if report.signal is not None:
         return _signal_failure(plugin, report.signal, report)
     return _missing_dependency_failure(plugin, report) or _no_answer_failure(plugin, report)
+
+
+def explain_missing_callback(stderr: StderrRing) -> Failure:
+    """Return the failure of an asynchronous plugin that ended after its receipt, without having called back."""
+    message = Message("task.ended_without_callback", "Its process ended without a callback.")
+    last = _last_stderr_line(stderr.last_text(_STDERR * 4))
+    return Failure(Reason.CRASHED, _add_stderr(message, last), data={"stderr": stderr.last_text(_STDERR)})
 
 
 def _signal_failure(plugin: str, number: int, report: ChildReport) -> Failure:

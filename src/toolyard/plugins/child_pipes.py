@@ -86,6 +86,10 @@ class ChildPipes:
             self._checked_size = len(output)
         return is_answer
 
+    def read_output(self) -> None:
+        """Read what is in the pipe of stdout now."""
+        self._stdout.read_rest()
+
     def discard_output(self) -> None:
         """Discard what arrives on stdout from now on; it is still read."""
         if self._stdout_state is _Stdout.COLLECTED:

@@ -4,6 +4,10 @@ The start itself takes a fifth of a millisecond, so it is done on the event loop
 after it: code run between fork and exec is not safe in a program with threads. The exit is seen by a pidfd, or by a
 thread where there is none; the child is not waited for (reaped) before ``Children`` has killed its group, so that
 its number cannot become another process's in between.
+
+A child without a process number is known to the guardian by its group only, which there is after the start. So that
+none is left behind when the host is killed in between, it is started behind a gate, where it waits until the guardian
+has been told, and ends when the host does.
 """
 
 import asyncio
@@ -12,11 +16,13 @@ import errno
 import os
 import resource
 import signal
+import socket
+import sys
 import threading
 from collections.abc import Mapping
 from pathlib import Path
 
-from toolyard.confinement.start import start_process
+from toolyard.confinement.start import can_confine, start_process
 from toolyard.crashpoint import crashpoint
 from toolyard.message import Message
 from toolyard.plugins.child_ports import ChildPorts
@@ -24,6 +30,8 @@ from toolyard.plugins.children import Children
 from toolyard.plugins.launch import Launch
 from toolyard.protocol.failure import Failure, Reason
 from toolyard.protocol.manifest import Limits
+
+_GATE_S = 30.0
 
 
 class ColdStarter:
@@ -33,25 +41,32 @@ class ColdStarter:
     async def spawn(self, launch: Launch, per_call: Mapping[str, str]) -> "ColdChild":
         """Start a child for one call; ``per_call`` is added to the environment. Raises Failure(START_FAILED)."""
         pipes: list[int] = []
+        gate: _Gate | None = None
+        environment = {**launch.environment, **per_call}
         try:
             for _ in range(3):
                 pipes += os.pipe()
             crashpoint("plugin.before-spawn")
             with self._children.assign_number() as number:
+                # one that is confined has a number, or is inside another host, which ends it
+                gate = _Gate() if not number and not can_confine(launch.profile) else None
                 started = start_process(
                     launch.profile,
-                    launch.argv,
+                    gate.build_argv(launch.argv, environment) if gate else launch.argv,
                     stdin=pipes[0],
                     stdout=pipes[3],
                     stderr=pipes[5],
                     cwd=launch.cwd,
-                    env={**launch.environment, **per_call},
+                    env=environment,
                     start_new_session=True,
+                    pass_fds=(gate.theirs.fileno(),) if gate else (),
                 )
                 process = started.process
         except (OSError, ValueError) as error:
             for pipe in pipes:
                 os.close(pipe)
+            if gate:
+                gate.close()
             raise _start_failure(launch, error) from error
         for theirs in (pipes[0], pipes[3], pipes[5]):
             os.close(theirs)
@@ -61,10 +76,77 @@ class ColdStarter:
         set_limits(process.pid, launch.limits)
         process.returncode = 0  # Children waits for it; Popen must not
         self._children.hold_ports(process.pid, ChildPorts(launch.services, started))
-        return ColdChild(process.pid, pipes[1], pipes[2], pipes[4])
+        child = ColdChild(process.pid, pipes[1], pipes[2], pipes[4])
+        if gate:
+            try:
+                await gate.open()
+            except BaseException as error:
+                for pipe in (child.stdin, child.stdout, child.stderr):
+                    os.close(pipe)
+                self._children.end(child.pid)
+                if isinstance(error, OSError):
+                    raise _start_failure(launch, error) from error
+                raise
+        return child
 
     async def close(self) -> None:
         """Do nothing: nothing is started ahead."""
+
+
+class _Gate:
+    """A small program that waits for a word from the host, and then becomes the plugin's; without the host it ends.
+
+    It is no shell, which would add variables to the environment and run files that are no programs.
+    """
+
+    _PROGRAM = """
+import _signal, os, sys
+from os import environ  # of the plugin's process: the host's is not seen here
+gate, names = int(sys.argv[1]), sys.argv[2].split("=")
+os.set_inheritable(gate, False)
+if os.read(gate, 1):
+    _signal.signal(_signal.SIGPIPE, _signal.SIG_DFL)  # which Python ignores
+    _signal.signal(_signal.SIGXFSZ, _signal.SIG_DFL)
+    try:  # of the variables only those that were given: Python may have added one
+        os.execve(sys.argv[3], sys.argv[3:], {name: environ[name] for name in names if name})
+    except OSError as error:
+        os.write(gate, b"%d" % error.errno)
+"""
+
+    def __init__(self) -> None:
+        """Raises OSError."""
+        self._ours, self.theirs = socket.socketpair()
+
+    def build_argv(self, argv: tuple[str, ...], environment: Mapping[str, str]) -> tuple[str, ...]:
+        return (
+            sys.executable,
+            "-I",
+            "-S",
+            "-c",
+            self._PROGRAM,
+            str(self.theirs.fileno()),
+            "=".join(environment),
+            *argv,
+        )
+
+    async def open(self) -> None:
+        """Let the program begin. Raises OSError when it cannot be started."""
+        self.theirs.close()
+        self._ours.setblocking(False)
+        try:
+            self._ours.send(b"!")
+            async with asyncio.timeout(_GATE_S):
+                problem = int(await asyncio.get_running_loop().sock_recv(self._ours, 16) or 0)
+        except TimeoutError:
+            problem = errno.ETIMEDOUT
+        finally:
+            self._ours.close()
+        if problem:
+            raise OSError(problem, os.strerror(problem))
+
+    def close(self) -> None:
+        self._ours.close()
+        self.theirs.close()
 
 
 class ColdChild:
@@ -116,6 +198,7 @@ def set_limits(pid: int, limits: Limits) -> None:
         return
     settings = (
         (resource.RLIMIT_AS, limits.memory_bytes, 0),
+        (resource.RLIMIT_DATA, limits.data_bytes, 0),
         (resource.RLIMIT_CPU, limits.cpu_s, 1),  # SIGXCPU first, SIGKILL a second later
         (resource.RLIMIT_NOFILE, limits.open_files, 0),
         (resource.RLIMIT_FSIZE, limits.file_bytes, 0),

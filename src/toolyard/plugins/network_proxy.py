@@ -33,6 +33,7 @@ from toolyard.plugins.stream_relay import (
     open_tls_connection,
     relay,
 )
+from toolyard.process_memory import is_short_of_memory
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.manifests.allowed_hosts import Address, AllowedHosts, unmap_address
 from toolyard.workspace.safe_fetch import Resolve, resolve_host
@@ -183,6 +184,8 @@ class NetworkProxy:
 
     async def _look_up(self, target: ProxyTarget) -> list[Address]:
         loop = asyncio.get_running_loop()
+        if is_short_of_memory():  # a thread may have to be started
+            raise _ProxyError(HTTPStatus.SERVICE_UNAVAILABLE, "the server is short of memory")
         try:
             async with asyncio.timeout(self._limits.connect_s):
                 texts = await loop.run_in_executor(self._lookups, self._resolve, target.host, target.port)

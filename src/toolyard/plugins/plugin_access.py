@@ -13,7 +13,7 @@ a review has shown, and these only to where they led then.
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Final
@@ -36,7 +36,7 @@ from toolyard.plugins.plugin_files import read_signature
 from toolyard.plugins.project_folders import READABLE, SHARED_MEMORY, WRITABLE
 from toolyard.protocol.access import ANY_HOST, Access, AccessChoice, ConfinementLevel, ProjectAccess
 from toolyard.protocol.failure import Failure, Reason
-from toolyard.protocol.manifest import Manifest, PluginType
+from toolyard.protocol.manifest import Limits, Manifest, PluginType
 
 # for programs that insist on them
 _SHARED_BY_ALL = tuple(map(os.path.realpath, ("/tmp", "/var/tmp", SHARED_MEMORY)))  # noqa: S108
@@ -89,6 +89,7 @@ class ConfinementPolicy:
     strict_network: bool = False  # a plugin that declares no hosts reaches none
     own_processes: bool = False  # programs see no processes but their own
     own_command: OwnCommand = FOR_DEFAULT_HOME
+    usual_limits: Limits = field(default_factory=Limits)  # of programs that declare none
 
     def require_level(self, name: str, profile: Profile | None, minimum: ConfinementLevel) -> Confinement:
         """Return how far a program is confined here. Raises Failure(DENIED) when it or the operator demands more."""

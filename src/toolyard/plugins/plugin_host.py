@@ -159,7 +159,7 @@ class PluginHost:
             cwd=plugin.folder,
             profile=self._build_profile(plugin, manifest, access, cache),
             environment={**environment.values, **({VARIABLE: str(cache)} if cache else {})},
-            limits=manifest.limits,
+            limits=manifest.limits.or_usual(self.policy.usual_limits),
             warm=manifest.warm and manifest.type is PluginType.SYNCHRONOUS and not self.policy.own_processes,
             version=plugin.fingerprint.digest,
         )
@@ -267,29 +267,35 @@ class PluginTool:
         plugin, manifest, launch = self._prepare(call)
         self._host.make_data_folder(plugin.name)
         stdin, refusals = _build_input(call), self._host.network.refusals
+
+        def advise(failure: Failure) -> None:
+            self._build_advisor(plugin, manifest, launch, refusals).add_next_step(failure)
+
         try:
             async with self._host.queue.slot(plugin.name, manifest.max_concurrency or AT_ONCE_PER_PLUGIN) as waited:
                 checkpoint()
                 if waited:  # in the meantime it may have become another one, or have been forbidden
                     plugin, manifest, launch = self._prepare(call)
                 if manifest.type is PluginType.ASYNCHRONOUS:
-                    result = await self._host.async_runner.submit(call, manifest, launch, stdin, checkpoint)
+                    result = await self._host.async_runner.submit(call, manifest, launch, stdin, checkpoint, advise)
                 else:
                     result = await self._run_once(call, manifest, launch, stdin, checkpoint)
         except Failure as failure:
             failure.context = {**self._describe_run(plugin, launch), **failure.context}
-            access = effective_access(plugin, manifest, strict_network=self._host.policy.strict_network)
-            advisor = PluginAdvisor(
-                plugin.name,
-                self._host.settings(plugin, manifest),
-                launch.profile,
-                self._host.host_environment.own_command,
-                self._host.list_missing_paths(access),
-                self._host.network.find_refused_host(plugin.name, refusals),
-            )
-            advisor.add_next_step(failure)
+            advise(failure)
             raise
         return replace(result, context={**self._describe_run(plugin, launch), **result.context})
+
+    def _build_advisor(self, plugin: Plugin, manifest: Manifest, launch: Launch, refusals: int) -> PluginAdvisor:
+        access = effective_access(plugin, manifest, strict_network=self._host.policy.strict_network)
+        return PluginAdvisor(
+            plugin.name,
+            self._host.settings(plugin, manifest),
+            launch.profile,
+            self._host.host_environment.own_command,
+            self._host.list_missing_paths(access),
+            self._host.network.find_refused_host(plugin.name, refusals),
+        )
 
     def _describe_run(self, plugin: Plugin, launch: Launch) -> JsonObject:
         level = measure_confinement(launch.profile).level

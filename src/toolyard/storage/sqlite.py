@@ -37,6 +37,7 @@ from toolyard.storage.sqlite_rows import (
     record_from_row,
     remove,
 )
+from toolyard.threads import start_pool
 from toolyard.workspace.home_folder import make_private_folder
 from toolyard.workspace.machine_lock import MachineLock
 
@@ -116,7 +117,7 @@ class SqliteStore:
             ensure_latest_format(self._file)
             writes, reads = _connect(self._file), _connect(self._file)
             writer = threading.Thread(target=self._write_all, args=(writes,), name="toolyard-state", daemon=True)
-            reader = ThreadPoolExecutor(1, thread_name_prefix="toolyard-state-reader")
+            reader = start_pool(1, "toolyard-state-reader")
             self._opened = _Connections(writes, reads, writer, reader, self._lock_machine())
             writer.start()
         return self._opened

@@ -6,6 +6,7 @@ work but callbacks, waits ``GRACE_S`` for running work, cancels the rest, and le
 
 import asyncio
 import gc
+import logging
 import socket
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
@@ -21,8 +22,10 @@ from toolyard.mcp.mount import McpMount
 from toolyard.plugins.folder_watch import watch_folders
 from toolyard.plugins.publish_keys import PublishKeys
 from toolyard.plugins.static_plugins import StaticValues
+from toolyard.process_memory import is_short_of_memory
 from toolyard.protocol.store import NewEvent
 from toolyard.storage.state_file import STATE
+from toolyard.threads import use_started_pool
 from toolyard.web.app import AppParts, make_app
 from toolyard.web.background import run_restarting, wait_until_done
 from toolyard.web.drain import GRACE_S, Drain
@@ -59,6 +62,7 @@ from toolyard.web.websocket_client import PING_S
 from toolyard.yard.chat import make_chat
 from toolyard.yard.plugin_source import HostOptions
 
+_log = logging.getLogger(__name__)
 _SWEEP_S = 3600.0
 _RECOVER_S = 30.0
 _GC_THRESHOLDS = (3_000, 4, 50)  # larger collections would take so long that every chat feels it
@@ -114,6 +118,7 @@ class Server:
         """Start listening; requests are answered when this returns."""
         options = self.options
         raise_file_limit()
+        use_started_pool()
         try:
             self.tls = self._load_tls()
             listening = options.listening or open_socket(
@@ -152,6 +157,8 @@ class Server:
         if not options.safe:
             self._start_background(self._announce_plugins, "plugin events")
             self._start_background(self._watch_plugins, "plugins")
+        if is_short_of_memory():
+            _log.warning("the limit of address space (ulimit -v) leaves no memory for calls: they are refused")
         gc.freeze()  # a full collection, which stops every chat, skips it (bench row "freeze in the server")
         gc.set_threshold(*_GC_THRESHOLDS)
 

@@ -5,9 +5,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from toolyard.config import Config
+from toolyard.protocol.manifest import Limits
 
 if TYPE_CHECKING:
     from toolyard.plugins.plugin_access import ConfinementPolicy
+
+_MIB = 2**20
 
 
 def build_policy(config: Config) -> "ConfinementPolicy":
@@ -25,4 +28,9 @@ def build_policy(config: Config) -> "ConfinementPolicy":
         strict_network=config.settings.strict_network,
         own_processes=config.settings.bubblewrap,
         own_command=config.own_command,
+        usual_limits=Limits(
+            data_bytes=config.settings.plugin_memory_mib * _MIB,
+            cpu_s=config.settings.plugin_cpu_minutes * 60,
+            file_bytes=config.settings.plugin_file_mib * _MIB,
+        ),
     )

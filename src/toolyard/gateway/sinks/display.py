@@ -45,7 +45,7 @@ _MARKS = {
     JobState.BACKGROUND: "↗",
 }
 _LINE = 160
-_FAULT = 400  # a person who refuses a call may say why at some length
+_FAULT = 600  # a person who refuses a call may say why at some length, and a hint is of use when it is whole
 _BLOCK = 4000
 _SENTENCE = re.compile(r".+?(?:[.!?](?=\s|$)|[。！？]|$)")
 _NO_MARKUP = str.maketrans("[]<>`", "()‹›'")

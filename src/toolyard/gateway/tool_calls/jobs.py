@@ -13,7 +13,7 @@ from enum import StrEnum
 from typing import Final
 
 from toolyard.gateway.ports import ToolPort
-from toolyard.message import Message
+from toolyard.message import Message, add_hint, read_hint
 from toolyard.protocol.call import ToolCall
 from toolyard.protocol.content import Media
 from toolyard.protocol.envelope import Envelope, Status
@@ -54,7 +54,7 @@ class JobResult:
     job: Job
     state: JobState
     text: str  # what happened, for people
-    brief: str = ""  # the reason of a failure, without advice
+    brief: str = ""  # the reason of a failure, and what to do next
     content: list[Json] = field(default_factory=list)  # parts for the model, inert
     native: JsonObject = field(default_factory=dict)  # the ``role: tool`` message
     media: tuple[Media, ...] = ()  # for people
@@ -123,7 +123,8 @@ class JobRunner:
             parts = result.get("content") if isinstance(result, dict) else None
             content = [inert.clean_json(part) for part in parts] if isinstance(parts, list) else []
         time_ms = envelope.stats["time_ms"]
-        brief = inert.clean_text(envelope.error.message) if envelope.error else ""
+        error = envelope.error
+        brief = inert.clean_text(add_hint(error.message, read_hint(envelope.text))) if error else ""
         return JobResult(
             job=job, state=state, text=inert.clean_text(envelope.text), brief=brief, content=content, native=native,
             media=_list_media(outcome), time_ms=float(time_ms),

@@ -9,6 +9,7 @@ import contextlib
 import os
 import shutil
 from collections.abc import AsyncIterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +24,7 @@ from toolyard.plugins.mcp.server_access import build_server_profile, effective_s
 from toolyard.plugins.mcp.server_log import ServerLog
 from toolyard.plugins.mcp.tool_gate import ToolGate
 from toolyard.protocol.failure import Failure, Reason
+from toolyard.protocol.manifest import Limits
 
 if TYPE_CHECKING:
     import httpx2
@@ -121,7 +123,9 @@ def _build_launch(entry: ConfiguredServer, context: "ServerContext", links: Mapp
     )
     context.policy.require_level(entry.name, profile, access.minimum)
     make_granted_folders(context.project, declared.access.write)
-    launch = Launch(argv=argv, cwd=Path(cwd), profile=profile, environment={**needed, **declared.env})
+    limits = Limits().or_usual(replace(context.policy.usual_limits, cpu_s=None))  # it lives for as long as it is used
+    environment = {**needed, **declared.env}
+    launch = Launch(argv=argv, cwd=Path(cwd), profile=profile, environment=environment, limits=limits)
     return context.network.add_to(launch, entry.name, access)
 
 

@@ -2,13 +2,18 @@
 
 A program of its own, for any Python from 3.8 on, without Toolyard: standard library only, and little of it.
 
-    fork_main.py serve SOCKET SCRIPT ARGUMENT...     preload what the script imports, then fork when told
-    fork_main.py standby - SCRIPT ARGUMENT...        wait for the call, then be the script
+    fork_main.py serve SOCKET LAYER SCRIPT ARGUMENT...  preload what the script imports, then fork when told
+    fork_main.py standby - - SCRIPT ARGUMENT...         wait for the call, then be the script
 
-Packets on the socket. To us: ``f`` with the three pipes of a child: fork it; ``r PID...``: nobody needs these zombies
-any more. From us: ``h`` our program runs here; ``k`` ready, with the times of what must not change, or ``u`` unfit,
-with the reason; ``p PID`` forked; ``x PID CODE`` ended. When the host is gone the server ends. A child waits at its
-stdin for its call (``fork_script.wait_for_call``); no line of the plugin runs before.
+Packets on the socket. To us: ``f`` with the socket of a child: fork it; ``r PID...``: nobody needs these zombies any
+more. From us: ``h`` our program runs here; ``k`` ready, with the times of what must not change, or ``u`` unfit, with
+the reason; ``p PID`` forked; ``x PID CODE`` ended. When the host is gone the server ends.
+
+A child waits at its own socket for one packet: the variables that its call adds, with its three pipes; no line of the
+plugin runs before. Nothing of a call exists in a process before that, and no other call can reach one that waits or
+runs: a socket cannot be opened by ``/proc``, neither the server nor a waiting child is dumpable, and under Landlock
+each child adds a layer of its own (LAYER, a ruleset; ``-``: it is not confined), outside of which it can trace, and
+with a newer kernel signal, nobody. The same separates processes that are started for one call each.
 """
 
 from __future__ import annotations
@@ -35,23 +40,54 @@ def load_part(name: str) -> Any:
     return module
 
 
+class Kernel:
+    """The system calls that keep calls apart. By the core of ctypes alone, which the script finds not loaded."""
+
+    def __init__(self) -> None:
+        import _ctypes
+
+        del sys.modules["_ctypes"]
+        core: Any = _ctypes
+        library = core.dlopen(None, os.RTLD_NOW)
+        self._call = core.call_function
+        self._prctl, self._syscall = core.dlsym(library, "prctl"), core.dlsym(library, "syscall")
+
+    def set_dumpable(self, value: int) -> None:
+        """Close this process to others of its user (0), or open it (1)."""
+        self._call(self._prctl, (4, value, 0, 0, 0))
+
+    def add_layer(self, ruleset: int) -> bool:
+        """Add a layer of Landlock to this process; return whether the kernel has done it."""
+        return bool(self._call(self._syscall, (446, ruleset, 0)) == 0)
+
+    def can_add_layer(self, ruleset: int) -> bool:
+        """Return whether a child can add a layer to itself."""
+        child = os.fork()
+        if not child:
+            os._exit(0 if self.add_layer(ruleset) else 1)
+        return os.waitpid(child, 0)[1] == 0
+
+
 class Server:
-    def __init__(self, number: int) -> None:
+    def __init__(self, number: int, layer: int | None) -> None:
         import _signal  # type: ignore[import-not-found]  # these and not signal and socket: whatever is less here is less to copy for each child
         import _socket
         import select
 
         self._signal: Any = _signal
+        self.make_socket: Any = _socket.socket
         self._socket = _socket.socket(fileno=number)
         self._poll = select.poll()
         self._living: set[int] = set()
         self.send(b"h")
+        self.kernel, self._layer = Kernel(), layer
+        self.kernel.set_dumpable(0)
 
     def send(self, packet: bytes) -> None:
         self._socket.send(packet)
 
-    def serve(self) -> bool:
-        """Serve until the host is gone. Returns True in each child, False in the server."""
+    def serve(self) -> int | None:
+        """Serve until the host is gone. Return the socket of its call in each child, None in the server."""
         read, write = os.pipe()
         os.set_blocking(write, False)
         os.set_blocking(read, False)
@@ -66,35 +102,42 @@ class Server:
                     os.read(read, 4096)
                     self._report_exits()
                     continue
-                packet, pipes = self._receive()
+                packet, channels = receive(self._socket)
                 if not packet:
-                    return False
+                    return None
                 if packet[:1] == b"r":
                     self._reap(packet)
-                elif self._fork(pipes):
+                elif self._fork():
                     self._signal.set_wakeup_fd(-1)
                     self._signal.signal(self._signal.SIGCHLD, before)
                     for ours in (self._socket.detach(), read, write):
                         os.close(ours)
-                    return True
-                for pipe in pipes:
-                    os.close(pipe)
+                    return channels[0]
+                for channel in channels:
+                    os.close(channel)
 
-    def _receive(self) -> tuple[bytes, list[int]]:
-        packet, extra, _, _ = self._socket.recvmsg(65536, 256)
-        received = b"".join(data for _, _, data in extra)
-        return packet, [int.from_bytes(received[at : at + 4], sys.byteorder) for at in range(0, len(received), 4)]
+    def wait_for_call(self, channel: int) -> bytes:
+        """Wait in a child for its call, and take its pipes. Return the variables it adds; empty: none will come."""
+        call = self.make_socket(fileno=channel)
+        variables, pipes = receive(call)
+        call.close()
+        for number, pipe in enumerate(pipes):
+            os.dup2(pipe, number)
+            os.close(pipe)
+        self.kernel.set_dumpable(1)
+        return variables
 
-    def _fork(self, pipes: list[int]) -> bool:
+    def _fork(self) -> bool:
         child = os.fork()
         if child:
             self._living.add(child)
             self.send(b"p%d" % child)
             return False
         os.setsid()
-        for number, pipe in enumerate(pipes):
-            os.dup2(pipe, number)
-            os.close(pipe)
+        if self._layer is not None:
+            if not self.kernel.add_layer(self._layer):
+                os._exit(1)
+            os.close(self._layer)
         return True
 
     def _report_exits(self) -> None:
@@ -111,10 +154,19 @@ class Server:
             os.waitpid(int(child), 0)
 
 
-def serve(number: int, scripts: Any, script: Any) -> Any:
+def receive(channel: Any) -> tuple[bytes, list[int]]:
+    packet, extra, _, _ = channel.recvmsg(65536, 256)
+    received = b"".join(data for _, _, data in extra)
+    return packet, [int.from_bytes(received[at : at + 4], sys.byteorder) for at in range(0, len(received), 4)]
+
+
+def serve(number: int, layer: int | None, scripts: Any, script: Any) -> Any:
     """Return the script in a child that has its call; None in a server that is over, and a child without a call."""
     imports = load_part("fork_imports")
-    server = Server(number)
+    server = Server(number, layer)
+    if layer is not None and not server.kernel.can_add_layer(layer):
+        server.send(b"uthe kernel does not keep its calls apart")
+        return None
     times = imports.list_mtimes(script.path)
     script.compile()
     sources = load_part("fork_random").RandomSources()
@@ -124,8 +176,11 @@ def serve(number: int, scripts: Any, script: Any) -> Any:
         return None
     script.prepare()
     server.send(b"k" + times)
-    if not server.serve() or not scripts.wait_for_call():
+    channel = server.serve()
+    variables = b"" if channel is None else server.wait_for_call(channel)
+    if not variables:
         return None
+    scripts.set_variables(variables)
     sources.reseed()
     imports.reset_start_time()
     return script
@@ -133,11 +188,11 @@ def serve(number: int, scripts: Any, script: Any) -> Any:
 
 def main() -> Any:
     """Return the script at the moment when it is to run; None when it is not."""
-    how, number = sys.argv[1:3]
+    how, number, layer = sys.argv[1:4]
     scripts = load_part("fork_script")
-    script = scripts.Script(FIRST, sys.argv[3:])
+    script = scripts.Script(FIRST, sys.argv[4:])
     if how == "serve":
-        return serve(int(number), scripts, script)
+        return serve(int(number), None if layer == "-" else int(layer), scripts, script)
     script.prepare()
     os.read(0, 1)  # the host sees it go, and knows that we stand here
     return script if scripts.wait_for_call() else None

@@ -25,11 +25,15 @@ def wait_for_call() -> bool:
     """Wait on stdin for the call: a length, then the variables that it adds. Return False when none will come."""
     size = int.from_bytes(_read(4), "big")
     variables = _read(size) if size else b""
+    set_variables(variables)
+    return bool(variables)
+
+
+def set_variables(variables: bytes) -> None:
     for pair in variables[1:].split(b"\0"):
         name, _, value = os.fsdecode(pair).partition("=")
         if name:
             environ[name] = value
-    return bool(variables)
 
 
 def _read(size: int) -> bytes:

@@ -1,9 +1,9 @@
 """The host's end of a fork server (``fork_main``): one process for one launch, which forks a child for each call.
 
-A child waits at its stdin until the host has numbered it and set its limits; up to ``_SPARE`` of them are forked ahead.
-When it ends the server reports its exit code and keeps it as a zombie until the host has let go of it, so that its pid
-cannot become another's. If the server dies its children become the host's own, which is a subreaper, and none of their
-results is lost.
+A child waits at a socket until the host has numbered it, has set its limits and sends it the pipes of its call; up to
+``_SPARE`` of them are forked ahead. When it ends the server reports its exit code and keeps it as a zombie until the
+host has let go of it, so that its pid cannot become another's. If the server dies its children become the host's own,
+which is a subreaper, and none of their results is lost.
 """
 
 import asyncio
@@ -15,10 +15,11 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
+from toolyard.confinement.landlock import create_layer
 from toolyard.plugins.children import Children
 from toolyard.plugins.launch import Launch
 from toolyard.plugins.warm.forked_child import ForkedChild
-from toolyard.plugins.warm.prestarted_process import PrestartedProcess, bind_to_call
+from toolyard.plugins.warm.prestarted_process import PrestartedProcess, bind_to_call, encode_variables
 from toolyard.plugins.warm.warm_command import WarmCommand
 
 _PACKETS = 64  # read at once
@@ -40,7 +41,7 @@ class _WaitingChild:
     """A child that waits for its call."""
 
     pid: int
-    pipes: tuple[int, int, int]  # our ends
+    channel: socket.socket  # on which its call comes
 
 
 class ForkServer:
@@ -54,22 +55,29 @@ class ForkServer:
         self._greeted = False
         self.is_retired = False
         self._times: tuple[tuple[str, int], ...] = ()
-        self._requests: deque[tuple[tuple[int, int, int], asyncio.Future[_WaitingChild | None] | None]] = deque()
+        self._requests: deque[tuple[socket.socket, asyncio.Future[_WaitingChild | None] | None]] = deque()
         self._spare: dict[int, _WaitingChild] = {}
         self._target_spares = 1
         self._living: dict[int, ForkedChild | None] = {}
         self._exited: list[int] = []
         self._reaper: asyncio.TimerHandle | None = None
         self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        layer: int | None = None
         try:
+            layer = None if launch.profile is None else create_layer()
             self.process = PrestartedProcess(
-                recipe.fork_server_argv(theirs.fileno()), launch, children, (theirs.fileno(),)
+                recipe.fork_server_argv(theirs.fileno(), layer),
+                launch,
+                children,
+                (theirs.fileno(), *([] if layer is None else [layer])),
             )
         except (OSError, ValueError):
             self._socket.close()
             raise
         finally:
             theirs.close()
+            if layer is not None:
+                os.close(layer)
         self.process.on_death = self._on_server_death
         self._socket.setblocking(False)
         self._loop.add_reader(self._socket, self._read_packets)
@@ -123,18 +131,19 @@ class ForkServer:
 
     def _request_fork(self, answer: "asyncio.Future[_WaitingChild | None] | None" = None) -> None:
         """Request another fork: for the waiter of the answer, else as a spare."""
-        pipes = [end for _ in range(3) for end in os.pipe()]
-        ours, theirs = (pipes[1], pipes[2], pipes[4]), [pipes[0], pipes[3], pipes[5]]
+        channel: socket.socket | None = None
         try:
-            socket.send_fds(self._socket, [b"f"], theirs)
+            channel, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+            with theirs:
+                socket.send_fds(self._socket, [b"f"], [theirs.fileno()])
         except OSError:
-            _close_pipes(ours)
+            if channel:
+                channel.close()
             if answer:
                 answer.set_result(None)
         else:
-            self._requests.append((ours, answer))
-        finally:
-            _close_pipes(theirs)
+            channel.setblocking(False)
+            self._requests.append((channel, answer))
 
     async def _request_and_wait(self) -> _WaitingChild | None:
         answer: asyncio.Future[_WaitingChild | None] = self._loop.create_future()
@@ -153,18 +162,28 @@ class ForkServer:
     def _park(self, parked: _WaitingChild) -> None:
         """Let a child wait for another call, if there may be one."""
         if self.is_retired or parked.pid not in self._living:
-            _close_pipes(parked.pipes)
+            parked.channel.close()
         else:
             self._spare[parked.pid] = parked
 
     def _bind(self, parked: _WaitingChild, per_call: Mapping[str, str]) -> ForkedChild | None:
-        pid, pipes = parked.pid, parked.pipes
-        if not bind_to_call(self._children, pid, self._launch.limits, pipes[0], per_call):
+        pid, pipes = parked.pid, list[int]()
+
+        def open_gate() -> None:
+            for _ in range(3):
+                pipes.extend(os.pipe())
+            socket.send_fds(parked.channel, [encode_variables(per_call)], [pipes[0], pipes[3], pipes[5]])
+
+        is_bound = bind_to_call(self._children, pid, self._launch.limits, open_gate)
+        parked.channel.close()
+        if not is_bound:
             _close_pipes(pipes)
             return None
-        for pipe in pipes:
+        _close_pipes((pipes[0], pipes[3], pipes[5]))
+        ours = (pipes[1], pipes[2], pipes[4])
+        for pipe in ours:
             os.set_blocking(pipe, False)
-        child = ForkedChild(pid, pipes)
+        child = ForkedChild(pid, ours)
         if pid in self._living:
             self._living[pid] = child
         else:  # it was ended, or its server was, while the host was not looking
@@ -172,9 +191,9 @@ class ForkServer:
         return child
 
     def _drop_spares(self) -> None:
-        """Close the pipes of the spares; they see that no call will come, and exit."""
+        """Close the sockets of the spares; they see that no call will come, and exit."""
         for parked in self._spare.values():
-            _close_pipes(parked.pipes)
+            parked.channel.close()
         self._spare.clear()
 
     def _read_packets(self) -> None:
@@ -212,10 +231,10 @@ class ForkServer:
 
     def _on_forked(self, pid: int) -> None:
         self._living[pid] = None
-        pipes, answer = self._requests.popleft()
-        parked = _WaitingChild(pid, pipes)
+        channel, answer = self._requests.popleft()
+        parked = _WaitingChild(pid, channel)
         if self.is_retired:
-            _close_pipes(pipes)
+            channel.close()
             if answer and not answer.done():
                 answer.set_result(None)
         elif answer and not answer.done():
@@ -229,7 +248,7 @@ class ForkServer:
             child.set_exit_code(code)
         spare = self._spare.pop(pid, None)
         if spare:
-            _close_pipes(spare.pipes)
+            spare.channel.close()
         self._exited.append(pid)
         if self._reaper is None:
             self._reaper = self._loop.call_later(_REAP_S, self._reap)
@@ -265,8 +284,8 @@ class ForkServer:
             self.state = ServerState.UNFIT if self._greeted else ServerState.BROKEN
         elif self.state is ServerState.READY:
             self.state = ServerState.BROKEN
-        for pipes, answer in self._requests:
-            _close_pipes(pipes)
+        for channel, answer in self._requests:
+            channel.close()
             if answer and not answer.done():
                 answer.set_result(None)
         self._drop_spares()

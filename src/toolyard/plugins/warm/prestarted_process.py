@@ -6,6 +6,7 @@ can be lowered by anybody and raised by root alone. It leads its own session and
 
 import asyncio
 import contextlib
+import errno
 import os
 import resource
 import signal
@@ -21,6 +22,7 @@ from toolyard.protocol.manifest import Limits
 
 _COUNT = (1 << 32) - 1
 _END_S = 5.0
+_MAX_VARIABLES = 60 * 1024  # bytes: what one packet, or an empty pipe, takes
 
 
 class PrestartedProcess:
@@ -122,8 +124,11 @@ class PrestartedProcess:
         os.close(self._pidfd)
 
 
-def bind_to_call(children: Children, pid: int, limits: Limits, stdin: int, per_call: Mapping[str, str]) -> bool:
-    """Make a waiting process the child of a call: number it, limit it, let it go. Return False when it cannot."""
+def bind_to_call(children: Children, pid: int, limits: Limits, open_gate: Callable[[], None]) -> bool:
+    """Make a waiting process the child of a call: number it, limit it, let it go. Return False when it cannot.
+
+    ``open_gate`` may raise OSError.
+    """
     number = children.numbers.next()
     try:
         process_numbers.set_number(pid, number)
@@ -131,18 +136,17 @@ def bind_to_call(children: Children, pid: int, limits: Limits, stdin: int, per_c
         return False
     children.adopt(pid, limits, number)
     set_limits(pid, limits)
-    if _open_gate(stdin, per_call):
-        return True
-    children.end(pid)
-    return False
-
-
-def _open_gate(stdin: int, per_call: Mapping[str, str]) -> bool:
-    """Send the packet that opens the gate: a length, and the call's environment variables."""
-    pairs = b"\0".join(f"{name}={value}".encode("utf-8", "surrogateescape") for name, value in per_call.items())
-    message = (len(pairs) + 1).to_bytes(4, "big") + b"\n" + pairs
-    os.set_blocking(stdin, False)
     try:
-        return os.write(stdin, message) == len(message)
+        open_gate()
     except OSError:
+        children.end(pid)
         return False
+    return True
+
+
+def encode_variables(per_call: Mapping[str, str]) -> bytes:
+    """Encode the environment variables of a call for the process that waits for it. Raises OSError: too many."""
+    pairs = b"\0".join(f"{name}={value}".encode("utf-8", "surrogateescape") for name, value in per_call.items())
+    if len(pairs) >= _MAX_VARIABLES:
+        raise OSError(errno.E2BIG, os.strerror(errno.E2BIG))
+    return b"\n" + pairs

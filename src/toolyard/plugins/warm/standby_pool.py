@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from toolyard.plugins.children import Children
 from toolyard.plugins.cold_starter import ColdChild
 from toolyard.plugins.launch import Launch
-from toolyard.plugins.warm.prestarted_process import PrestartedProcess, bind_to_call
+from toolyard.plugins.warm.prestarted_process import PrestartedProcess, bind_to_call, encode_variables
 from toolyard.plugins.warm.warm_command import WarmCommand
 
 MAX_PROCESSES = 8
@@ -101,7 +101,7 @@ class StandbyPool:
         await asyncio.gather(*(one.wait_ended() for one in self._ending))
 
     def _bind(self, one: PrestartedProcess, launch: Launch, per_call: Mapping[str, str]) -> ColdChild | None:
-        if bind_to_call(self._children, one.pid, launch.limits, one.pipes[0], per_call):
+        if bind_to_call(self._children, one.pid, launch.limits, lambda: _open_gate(one.pipes[0], per_call)):
             self._children.hold_ports(one.pid, one.ports)
             return ColdChild(one.pid, *one.hand_over())
         self._kill(one)
@@ -156,3 +156,10 @@ class StandbyPool:
 
 def _is_at_gate(one: PrestartedProcess) -> bool:
     return not one.exited.is_set() and fcntl.ioctl(one.pipes[0], termios.FIONREAD, _NOTHING) == _NOTHING
+
+
+def _open_gate(stdin: int, per_call: Mapping[str, str]) -> None:
+    """Write what opens the gate: a length, and the call's environment variables. Raises OSError."""
+    variables = encode_variables(per_call)
+    os.set_blocking(stdin, False)
+    os.write(stdin, len(variables).to_bytes(4, "big") + variables)

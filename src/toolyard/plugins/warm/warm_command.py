@@ -27,15 +27,16 @@ class WarmCommand:
     program: tuple[str, ...]  # the interpreter and its flags
     script: tuple[str, ...]  # the script as it is named, and its arguments
 
-    def fork_server_argv(self, socket: int) -> tuple[str, ...]:
-        """Return the command of a fork server."""
-        return (*self.program, os.path.join(FOLDER, "fork_main.py"), "serve", str(socket), *self.script)
+    def fork_server_argv(self, socket: int, layer: int | None) -> tuple[str, ...]:
+        """Return the command of a fork server, with the descriptors of its socket and of its children's layer."""
+        words = ("serve", str(socket), "-" if layer is None else str(layer))
+        return (*self.program, os.path.join(FOLDER, "fork_main.py"), *words, *self.script)
 
     def standby_argv(self) -> tuple[str, ...]:
         """Return the command of an interpreter that waits before the script."""
         if self.interpreter is Interpreter.NODE:
             return (*self.program, "--require", os.path.join(FOLDER, "gate.js"), *self.script)
-        return (*self.program, os.path.join(FOLDER, "fork_main.py"), "standby", "-", *self.script)
+        return (*self.program, os.path.join(FOLDER, "fork_main.py"), "standby", "-", "-", *self.script)
 
 
 def parse_warm_command(launch: Launch) -> WarmCommand | None:

@@ -1,7 +1,7 @@
 """The values of a manifest; the modules that parse them know the names that manifests use."""
 
 from collections.abc import Container, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from toolyard.protocol.access import Access
@@ -20,14 +20,24 @@ class PluginType(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """The resource limits of one child. None: no limit of its own."""
+    """The resource limits of each process of one child. None: no limit of its own."""
 
-    memory_bytes: int | None = None
+    memory_bytes: int | None = None  # address space
+    data_bytes: int | None = None  # memory that it can write: a program may reserve far more than it uses
     cpu_s: int | None = None
     open_files: int = 1024
     processes: int = 256
     file_bytes: int | None = None  # of one file that it writes
     stdout_bytes: int = 16 * 2**20
+
+    def or_usual(self, usual: "Limits") -> "Limits":
+        """Return these limits, and the usual ones where there are none."""
+        return replace(
+            self,
+            data_bytes=usual.data_bytes if self.memory_bytes is None else self.data_bytes,
+            cpu_s=usual.cpu_s if self.cpu_s is None else self.cpu_s,
+            file_bytes=usual.file_bytes if self.file_bytes is None else self.file_bytes,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,6 +10,7 @@ from fastapi import APIRouter, Request, Response
 
 from toolyard.dialects.vcp_server import human_answer, human_schedule_answer
 from toolyard.engine.clock import Clock
+from toolyard.message import read_hint
 from toolyard.protocol.call import Origin
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.markers import parse_requests
@@ -61,4 +62,5 @@ async def _run_block(yard: Yard, clock: Clock, principal: Principal, block: Json
             return human_schedule_answer(str(data["schedule_id"]), tool, requested=now, due=due)
     else:
         outcome = await yard.settle(call)
-    return human_answer(yard.express(call, outcome, "vcp"), maid=call.maid, at=now)
+    hint = read_hint(outcome.envelope.text)
+    return human_answer(yard.express(call, outcome, "vcp"), maid=call.maid, at=now, hint=hint)
