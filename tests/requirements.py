@@ -1381,6 +1381,9 @@ SCHEDULES_AND_APPROVALS: Final = _now(
       "be run by hand.")),
     ("r:R44", "reliability R44", "Suspend and resume of the machine is treated as downtime."),
     ("r:R45", "reliability R45", "A schedule does not fire while the same id still runs."),
+    ("schedule:clock-back", "reliability R41",
+     ("A repeating schedule goes on by the clock of now after that jumped ahead and back, and is not run again for the "
+      "time that it ran for last.")),
     ("r:R46", "reliability R46", "10000 schedules in one minute are all claimed and queued with no stall over 100 ms."),
     ("r:R100", "reliability R100", "An approval nobody answers is denied after 5 min and the model is told."),
     ("r:R101", "reliability R101",
@@ -1535,7 +1538,9 @@ STORAGE_AND_HOSTS: Final = _now(
     ("make:soak", "contract §11",
      "make soak runs the full sweeps: every crash point, kill sweep and long fuzz."),
     ("make:bench", "contract §11", "make bench measures side by side with peers and limits and prints ratios."),
-    ("r:R64", "reliability R64", "At the open file limit accepting pauses and recovers without a crash."),
+    ("r:R64", "reliability R64",
+     ("At the open file limit accepting pauses and recovers without a crash; before it, connections leave files for "
+      "plugin starts.")),
     ("limits:defaults", "reliability §7", "Every limit has the default of the table and can be configured."),
 )
 
@@ -1730,6 +1735,10 @@ ROUTES: Final = _now(
     ("http:tools", "contract §9", "GET /v1/tools lists the tools and GET /v1/tools/{name} shows one."),
     ("http:tool-summaries", "console §3",
      "GET /v1/tool-summaries lists the tools without schemas, and other requests are answered while a list is built."),
+    ("http:probes", "reliability §4",
+     "/healthz and /readyz are answered while a burst of requests waits for its turn."),
+    ("http:too-much-work", "reliability P6",
+     "Too much work is refused with 429 and Retry-After before anything runs, and a repeat with the same key runs."),
     ("http:call", "contract §9",
      "POST /v1/tools/{name} takes the arguments as body and answers 200 with any envelope, errors included."),
     ("http:call:dialect", "contract §3, contract §9", "?dialect=NAME answers in that dialect."),
@@ -1939,6 +1948,14 @@ INTEROP: Final = _now(
     ("import:vcp-plugins", "001, contract §6", "Unchanged VCPToolBox plugins of the supported types run after import."),
     ("export:tools", "architecture words, contract §3",
      "Every tool's definition is given in OpenAI's and in MCP's shape from the same ToolSpec."),
+    ("mcp:results-as-sent", "hard edges",
+     ("Structured results and output schemas of an MCP server reach MCP clients, models and programs as the server "
+      "sent them.")),
+    ("mcp:unreadable-reply", "reliability R21",
+     "A reply of an MCP server that cannot be parsed, such as one nested 200,000 levels deep, ends its call at once."),
+    ("mcp:answers-after-eof", "hard edges",
+     "Over stdio, all that was asked before the input ended is answered, as long as somebody reads the answers."),
+    ("mcp:asks-at-once", "hard edges", "An MCP client that can ask its user gets the question as soon as it is there."),
 )
 
 # --- Waits for CONSOLE ---

@@ -64,6 +64,12 @@ class QuickCalls:
         run.task.add_done_callback(lambda _: self._finish(id_))
         return True
 
+    async def hand_over_all(self) -> None:
+        """Give all calls that have not ended to the SDK, which answers them."""
+        for id_ in [*self._running]:
+            await self._hand_over(id_)
+        await asyncio.gather(*self._handing)
+
     def _begin(self, params: JsonObject) -> tuple[CallRun | None, str]:
         version = self._server.find_accepted_version(params.get("_meta"))
         arguments = params.get("arguments")
@@ -83,7 +89,7 @@ class QuickCalls:
             return
         del self._running[id_]
         call.timer.cancel()
-        result = self._server.calls.express(call.run.call, task.result())
+        result = self._server.calls.express(call.run.call, task.result(), call.version)
         if call.version in MODERN_PROTOCOL_VERSIONS:
             result = add_completion(result, {SERVER_INFO_META_KEY: self._server.sdk.server_info_stamp})
         self._write(write_response(id_, result))
