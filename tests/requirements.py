@@ -73,6 +73,9 @@ ENVELOPE: Final = _now(
     ("envelope:error:shape", "002 §1, 002 §3.3",
      ("An error is an object with a code of the closed set and a message, and an envelope of status error cannot be "
       "built without one.")),
+    ("envelope:error:strict", "002 §1",
+     ("The error of an envelope has code and message and nothing else, in every dialect and also when an earlier "
+      "version stored it; programs that ask for them get the codes of sentences in the context, a model never does.")),
     ("envelope:data-object", "002 §1, contract §1",
      "data is always an object: null, a list or a scalar is refused when the envelope is built or read."),
     ("envelope:status:closed", "002 §1, contract §1",

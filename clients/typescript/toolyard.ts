@@ -336,7 +336,7 @@ export interface CallApproval {
 }
 
 export interface CallDetail {
-  error: EnvelopeError | null;
+  error: CallError | null;
   command: string | null;
   envelope: Envelope | null;
   /** The calls that repeat it, newest first. */
@@ -382,6 +382,16 @@ export interface CallDetail {
   text_params?: Record<string, string | number | boolean | NestedMessage>;
 }
 
+/** The error in the record of a call, and in its events. */
+export interface CallError {
+  message: string;
+  /** The code of the sentence beside it; missing if it has none. */
+  message_code?: string;
+  /** The parameters of the sentence. */
+  message_params?: Record<string, string | number | boolean | NestedMessage>;
+  code: ErrorCode;
+}
+
 /** A call began, ended, or was undone. */
 export interface CallEvent {
   /** Its number: the cursor after which the next one comes. */
@@ -410,7 +420,7 @@ export interface CallEventData {
   /** How long it ran, without the wait for a person. */
   time_ms?: number | null;
   reason?: string | null;
-  error?: EnvelopeError | null;
+  error?: CallError | null;
   /** When its files were put back. */
   undone?: UndoData | null;
 }
@@ -451,7 +461,7 @@ export interface CallProgressEvent {
 }
 
 export interface CallRow {
-  error: EnvelopeError | null;
+  error: CallError | null;
   command: string | null;
   id: string;
   tool: string;
@@ -834,6 +844,10 @@ export interface EnvelopeContext {
   path_resolved?: string;
   /** The specific cause of an error. */
   reason?: string | null;
+  /** The code of the error's message; missing if it has none. */
+  message_code?: string;
+  /** The parameters of it. */
+  message_params?: Record<string, string | number | boolean | NestedMessage>;
   /** What to do next, as at the end of the text of a failure. */
   hint?: string;
   /** The code of the sentence beside it; missing if it has none. */
@@ -850,12 +864,8 @@ export interface EnvelopeContext {
 }
 
 export interface EnvelopeError {
-  message: string;
-  /** The code of the sentence beside it; missing if it has none. */
-  message_code?: string;
-  /** The parameters of the sentence. */
-  message_params?: Record<string, string | number | boolean | NestedMessage>;
   code: ErrorCode;
+  message: string;
 }
 
 export interface ErrorBody {
@@ -2032,7 +2042,7 @@ export interface SettingsDetail {
 export type Show = "summary" | "raw" | "hidden" | "events";
 
 export interface SlowCall {
-  error: EnvelopeError | null;
+  error: CallError | null;
   id: string;
   tool: string;
   state: CallState;
@@ -2551,7 +2561,7 @@ export interface Operations {
         dialect?: "envelope" | "vcp" | "backend" | "openai" | "anthropic" | "mcp";
         /** The result as a model sees it, truncated if too long. */
         shown?: boolean;
-        /** With the code and the parameters of the text, in the envelope's `context`. */
+        /** With the codes and the parameters of its sentences, in the envelope's `context`. */
         codes?: boolean;
         /** Overwrite files that were not read before; needs `admin`. */
         force?: boolean;

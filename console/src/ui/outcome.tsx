@@ -6,7 +6,7 @@ import { toFailure } from "../lib/api";
 import { fromUri, type Media } from "./outcome/call-media";
 import { formatBytes } from "../lib/clock";
 import type { Envelope } from "../lib/envelope";
-import { failureAdvice, resultText } from "../lib/envelope-text";
+import { failureAdvice, failureIn, resultText } from "../lib/envelope-text";
 import { messageIn } from "../lib/messages";
 import { useResource } from "../lib/resource";
 import { revealHidden } from "../lib/hidden-characters";
@@ -72,7 +72,7 @@ export function Outcome({
           <strong class="mono" data-given>
             {envelope.error.code}
           </strong>
-          <ErrorText error={toFailure(envelope.error)} />
+          <ErrorText error={toFailure(failureIn(envelope.error, envelope.context))} />
           {advice?.more && (
             <p class="quiet" data-given>
               {revealHidden(advice.more)}

@@ -21,7 +21,7 @@ def combine_items(items: Sequence[BatchItem]) -> tuple[Result, Fault | None]:
     """Combine the outcomes of all items into one result; a fault only when none of them succeeded."""
     envelopes = [item.outcome.envelope for item in items]
     failed: list[Json] = [
-        {"item": str(number), **envelope.error.to_json()}
+        {"item": str(number), **envelope.error.to_dict()}
         for number, envelope in enumerate(envelopes, 1)
         if envelope.error
     ]

@@ -5,6 +5,7 @@ from typing import Annotated, Final, NamedTuple
 
 from toolyard.message import Message, to_fields
 from toolyard.protocol.client_json import INTERNAL, Doc, to_client_json
+from toolyard.protocol.envelope import move_codes
 from toolyard.protocol.json import Json, JsonObject
 from toolyard.protocol.record_body import (
     read_message,
@@ -151,7 +152,8 @@ class CallResult(NamedTuple):
         body = record.body
         return cls(
             id=record.id, created=record.created, updated=record.updated, arguments=body.get("arguments"),
-            envelope=read_object(body, "envelope") or None, process=read_object(body, "process") or None,
+            envelope=dict(move_codes(read_object(body, "envelope"))) or None,
+            process=read_object(body, "process") or None,
         )  # fmt: skip
 
     def to_record(self) -> Record:

@@ -9,10 +9,13 @@ from dataclasses import dataclass
 
 from toolyard.errors import InvalidEnvelope
 from toolyard.message import Message
-from toolyard.protocol.envelope import KEYS, TEXT_KEYS, Envelope, ErrorCode, Fault, Status, is_partial
+from toolyard.protocol.envelope import KEYS, MESSAGE_KEYS, TEXT_KEYS, Envelope, ErrorCode, Fault, Status, is_partial
 from toolyard.protocol.json import Json, JsonObject
 
-HOST_CONTEXT = ("params_input", "reason", "warnings", "full_text_path", *TEXT_KEYS, "hint_code", "hint_params")
+HOST_CONTEXT = (
+    *("params_input", "reason", "warnings", "full_text_path"),
+    *(*MESSAGE_KEYS, *TEXT_KEYS, "hint_code", "hint_params"),
+)
 _MEASURED: Mapping[str, int | float | str] = {"time_ms": 0}
 _KNOWN: JsonObject = {"cwd": ".", "params_input": {}}
 _EVERY_ENVELOPE = ("params_input",)  # dropping a copy of the host's own needs no warning

@@ -2,6 +2,7 @@
 import { useSignal } from "@preact/signals";
 import { api, toFailure } from "../../lib/api";
 import type { Envelope } from "../../lib/envelope";
+import { failureIn } from "../../lib/envelope-text";
 import { toText } from "../../lib/text";
 import { Button } from "../button";
 import { Code } from "../code";
@@ -14,8 +15,11 @@ export function FullOutput({ path }: { path: string }) {
   const fault = useSignal<Error | null>(null);
   const read = async (from: number) => {
     fault.value = null;
-    const envelope = await api<Envelope>("/v1/tools/Read", { body: { path, start_line: from } });
-    if (envelope.error) throw toFailure(envelope.error);
+    const envelope = await api<Envelope>("/v1/tools/Read", {
+      body: { path, start_line: from },
+      query: { codes: true },
+    });
+    if (envelope.error) throw toFailure(failureIn(envelope.error, envelope.context));
     page.value = {
       from,
       text: toText(envelope.data.content),

@@ -135,7 +135,8 @@ def _add_repeat_routes(routes: APIRouter, yard: Yard, pushes: Pushes) -> None:
         task = await _get_task(yard, id, principal)
         call = yard.request(task.plugin, repeat_arguments(task), caller=principal.caller, origin=Origin.HTTP)
         call = replace(call, retry_of=task.call_id)
-        return json_response(yard.express(call, await run_until_disconnect(yard, call, request), "envelope"))
+        outcome = await run_until_disconnect(yard, call, request)
+        return json_response(yard.express(call, outcome, "envelope", codes=True))
 
 
 async def _get_task(yard: Yard, id_: str, principal: Principal) -> Task:
