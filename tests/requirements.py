@@ -100,7 +100,7 @@ ENVELOPE: Final = _now(
      "Every value in stats is a number or a string, and anything else is refused."),
     ("envelope:context:cwd", "002 §1.1, contract §1",
      ('context.cwd is always present: the folder in which the tool ran, relative to the project root. That is "." for '
-      "built-in tools, its own folder for a plugin in the project, and what a plugin's own envelope says.")),
+      "built-in tools, its own folder for a plugin in the project, and what a plugin's own answer says, as Shell's.")),
     ("envelope:context:params-input", "002 §1, contract §1",
      "context.params_input is exactly what the caller sent, with its own names, order and types."),
     ("envelope:context:params-masked", "contract §1, security S-91",
@@ -252,6 +252,8 @@ DIALECTS: Final = _now(
     ("dialect:vcp:validation", "000 §4, contract §3",
      ("Validation findings become text parts at the end of the vcp content and leave the message before them "
       "unchanged.")),
+    ("dialect:vcp:validation:members", "000 §4",
+     "A finding without column, line, severity or message is written with what it has, never as None."),
     ("dialect:vcp:validation:file", "000 §4, 000 §2.3",
      "In a batch, and in a patch of several files, the validation findings name their file."),
     ("dialect:vcp:batch:reads", "000 §2.3, contract §3",
@@ -1236,7 +1238,8 @@ PLUGIN_COMMANDS: Final = _now(
     ("shipped:image:keys", "001 §2.2",
      "ImageGen sends a vendor's key to that vendor's address only; such a key alone chooses address and model."),
     ("shipped:video", "001 §5",
-     "The shipped VideoGen gives a receipt with the placeholder and then calls back, with submit and query."),
+     ("The shipped VideoGen gives a receipt with the placeholder, in the words of the document, and then calls back, "
+      "with submit and query.")),
     ("shipped:plotter", "001 §3.2",
      "The shipped Plotter draws functions and data to a picture, offline."),
     ("shipped:texts", "console §3",

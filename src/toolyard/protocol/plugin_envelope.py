@@ -56,7 +56,7 @@ def read_envelope(answer: Mapping[str, Json], status: Status, describe: Callable
                 "items; it was taken as partial.",
             )
         )
-    stats, context = _read_stats(answer.get("stats"), corrections), _read_context(answer.get("context"), corrections)
+    stats, context = _read_stats(answer.get("stats"), corrections), read_context(answer.get("context"), corrections)
     envelope = Envelope(status=status, data=data, text=text, error=error, stats=stats, context={**_KNOWN, **context})
     return PluginEnvelope(envelope, context, tuple(corrections))
 
@@ -158,7 +158,13 @@ def _read_stats(stats_value: Json, corrections: list[str]) -> dict[str, int | fl
     return stats
 
 
-def _read_context(value: Json, corrections: list[str]) -> JsonObject:
+def is_context(value: Json) -> bool:
+    """Return whether a value is meant as the context of an envelope: it says in which folder the plugin worked."""
+    return isinstance(value, dict) and "cwd" in value
+
+
+def read_context(value: Json, corrections: list[str]) -> JsonObject:
+    """Return the context that a plugin printed, without the host's keys and wrong values."""
     if value is not None and not isinstance(value, dict):
         corrections.append(
             Message("answer.context_no_object", "context of its envelope is no object; it was left out.")
