@@ -240,6 +240,13 @@ DIALECTS: Final = _now(
      "A partial result is success in the vcp dialect and its text says why it is partial."),
     ("dialect:vcp:action", "000 §1.1, 000 §1.2, contract §3",
      "_specialAction and payload stand at the top level of the vcp dialect when present and are absent otherwise."),
+    ("action:reaches-clients", "000 §1.1, 000 §1.2",
+     ("The special action of a tool and its payload reach clients: in /v1/chatvcp, the chunks of a chat with events, "
+      "/v1/human/tool, /v1/backend/stream, the events of /ws, the channels of VCPToolBox, the journal and the _meta "
+      "of MCP; a model never reads them, and a payload beyond a limit is left out of what is stored and pushed.")),
+    ("console:special-action", "000 §1.1",
+     ("The console opens the file of a create_canvas that a call of its own chat or tool page asked for, once, and "
+      "offers to open it again at the call; it leaves other actions alone.")),
     ("dialect:vcp:content:parts", "000 §1.1, contract §3",
      "The content of the vcp dialect is the outcome's parts when it has any."),
     ("dialect:vcp:content:list", "000 §2.1, 000 §2.2, contract §3",

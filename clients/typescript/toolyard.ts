@@ -282,6 +282,12 @@ export interface AuditRow {
 }
 
 export interface BackendMessage {
+  /** What the tool asks the client to do; missing if nothing. */
+  _specialAction?: string;
+  /** What the tool adds for that action. */
+  payload?: unknown;
+  /** The payload was too large: only the answer in the `vcp` dialect has it. */
+  payload_left_out?: boolean;
   type: "backend_only";
   tool_name: string;
   tool_use_id: string;
@@ -338,6 +344,12 @@ export interface CallApproval {
 export interface CallDetail {
   error: CallError | null;
   command: string | null;
+  /** What the tool asks the client to do; missing if nothing. */
+  _specialAction?: string;
+  /** What the tool adds for that action. */
+  payload?: unknown;
+  /** The payload was too large: only the answer in the `vcp` dialect has it. */
+  payload_left_out?: boolean;
   envelope: Envelope | null;
   /** The calls that repeat it, newest first. */
   retries: Array<RetrySummary>;
@@ -403,6 +415,12 @@ export interface CallEvent {
 }
 
 export interface CallEventData {
+  /** What the tool asks the client to do; missing if nothing. */
+  _specialAction?: string;
+  /** What the tool adds for that action. */
+  payload?: unknown;
+  /** The payload was too large: only the answer in the `vcp` dialect has it. */
+  payload_left_out?: boolean;
   id: string;
   tool: string;
   caller: string;
@@ -1036,6 +1054,10 @@ export interface HumanResult {
   content: Array<unknown>;
   /** The data of the tool, and `message`. */
   details: Record<string, unknown>;
+  /** What the tool asks the client to do; missing if nothing. */
+  _specialAction?: string;
+  /** What the tool adds for that action. */
+  payload?: unknown;
 }
 
 export interface HumanSchedule {
@@ -1177,6 +1199,8 @@ export interface McpToolResult {
   content: Array<TextPart | McpMedia | McpResource>;
   structuredContent: Envelope;
   isError: boolean;
+  /** Under `toolyard/specialAction`, what the tool asks the client to do. */
+  _meta?: Record<string, SpecialAction>;
 }
 
 export interface MediaUrl {
@@ -2083,6 +2107,13 @@ export interface SocketTicket {
   expires_in: number;
 }
 
+export interface SpecialAction {
+  /** What the tool asks the client to do; missing if nothing. */
+  _specialAction?: string;
+  /** What the tool adds for that action. */
+  payload?: unknown;
+}
+
 export interface StagedBackup {
   files: Array<string>;
   plugins: Array<string>;
@@ -2485,14 +2516,14 @@ export interface UpstreamTestResult {
 }
 
 export interface VcpAnswer {
+  /** What the tool asks the client to do; missing if nothing. */
+  _specialAction?: string;
+  /** What the tool adds for that action. */
+  payload?: unknown;
   status: "success" | "error";
   /** Only when `status` is `error`. */
   error?: string;
   result: VcpResult;
-  /** What the plugin asks its client to do. */
-  _specialAction?: string;
-  /** What the plugin adds for that action. */
-  payload?: unknown;
 }
 
 export interface VcpResult {

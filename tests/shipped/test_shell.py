@@ -195,12 +195,13 @@ class ShellYard:
 async def test_the_folder_of_the_context_is_the_one_in_which_the_command_ran(project: Path) -> None:
     (project / "src/deep").mkdir()
     async with ShellYard(project) as host:
-        for arguments, folder in (
+        calls: tuple[tuple[dict[str, Any], str], ...] = (
             ({"command": "pwd", "folder": "src"}, "src"),
             ({"command": "false"}, "."),
             ({"command": "cd src/deep", "session": "s"}, "."),
             ({"command": "pwd", "session": "s"}, "src/deep"),
-        ):
+        )
+        for arguments, folder in calls:
             envelope = await host.call(**arguments)
             context, data = envelope["context"], envelope["data"]
             assert isinstance(context, dict)

@@ -33,5 +33,7 @@ export function failureAdvice({ text, error, context }: Envelope): { more: strin
 export function readableText(envelope: Envelope): string {
   if (!envelope.error) return messageText(resultText(envelope));
   const { more, hint } = failureAdvice(envelope);
-  return [messageText(messageIn(failureIn(envelope.error, envelope.context), "message")), more, messageText(hint)].filter(Boolean).join("\n");
+  return [messageText(messageIn(failureIn(envelope.error, envelope.context), "message")), more, messageText(hint)]
+    .filter(Boolean)
+    .join("\n");
 }

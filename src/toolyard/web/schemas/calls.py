@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, Field
 
 from toolyard.protocol.call_record import CallRecord
-from toolyard.web.schemas.common import CallError, Envelope, StrictModel
+from toolyard.web.schemas.common import CallError, Envelope, StoredAction, StrictModel
 from toolyard.web.schemas.record_models import extend_model, page_model, record_model
 
 
@@ -79,7 +79,7 @@ class _CallSummary(_CallError):
     command: str | None
 
 
-class _CallDetails(_CallSummary):
+class _CallDetails(StoredAction, _CallSummary):
     envelope: Envelope | None
     retries: Annotated[list[RetrySummary], Field(description="The calls that repeat it, newest first.")]
     approval: CallApproval | None

@@ -96,6 +96,19 @@ class Envelope(BaseModel):
     context: EnvelopeContext
 
 
+class SpecialAction(BaseModel):
+    special_action: Annotated[
+        str, Field(alias="_specialAction", description="What the tool asks the client to do; missing if nothing.")
+    ] = ""
+    payload: Annotated[Any, Field(description="What the tool adds for that action.")] = None
+
+
+class StoredAction(SpecialAction):
+    payload_left_out: Annotated[
+        bool, Field(description="The payload was too large: only the answer in the `vcp` dialect has it.")
+    ] = False
+
+
 class OkResponse(BaseModel):
     ok: bool
 

@@ -11,7 +11,7 @@ from toolyard.protocol.approval import DecisionReason, Effect
 from toolyard.protocol.call_record import CallState
 from toolyard.protocol.schedule import LateReason, ScheduleState
 from toolyard.protocol.task import TaskState
-from toolyard.web.schemas.common import CallError, Code, Params, StrictModel
+from toolyard.web.schemas.common import CallError, Code, Params, StoredAction, StrictModel
 from toolyard.web.schemas.records import MaskedText
 
 
@@ -25,7 +25,7 @@ class UndoData(StrictModel):
     by: str
 
 
-class CallEventData(StrictModel):
+class CallEventData(StoredAction, StrictModel):
     id: str
     tool: str
     caller: str
