@@ -2,7 +2,17 @@
 
 from toolyard.gateway.reply.chunks import Chunk, Head
 from toolyard.gateway.reply.streamed_reply import StreamedReply
-from toolyard.gateway.sinks.events import CallUpdate, Delta, Ending, Failed, Finished, Note, ReplyEnded, TurnEvent
+from toolyard.gateway.sinks.events import (
+    CallUpdate,
+    Delta,
+    Ending,
+    Failed,
+    Finished,
+    Note,
+    ReplyEnded,
+    SpecialActions,
+    TurnEvent,
+)
 from toolyard.gateway.sse import DONE, event_of
 from toolyard.protocol.json import JsonObject
 
@@ -20,6 +30,8 @@ class SseWriter:
                 return _join(chunks)
             case Note(text):
                 return event_of(self._head.chunk({"content": text}))
+            case SpecialActions(actions):
+                return event_of(self._head.chunk({}) | {"special_actions": [*actions]})
             case CallUpdate(data) | ReplyEnded(use=data) if data:
                 return event_of(self._head.stamp({"choices": [], "toolyard": data}))
             case Finished():
