@@ -679,6 +679,9 @@ WRITING_TOOLS: Final = _now(
     ("edit:stale", "contract §2",
      ("Edit, MultiEdit and ApplyPatch need no read first, but text missing from a file that changed since this "
       "caller read it is CONFLICT with STALE.")),
+    ("edit:strict", "002 §3.3",
+     ("With strict_edits, Edit, MultiEdit, ApplyPatch and ApplyDiff refuse a file that has changed since its caller "
+      "read it as CONFLICT with STALE, also where the edit would fit; without it, or unread, the file is edited.")),
     ("edit:create", "004 §3, contract §2",
      ("An empty old_string in Edit, or in the first edit of MultiEdit, creates a missing file and is INVALID_PARAM "
       "on one with content.")),
@@ -1036,6 +1039,9 @@ MANIFESTS: Final = _now(
     ("s:S-84", "security S-84",
      ("Hidden characters are stripped from descriptions, length is capped, lint warns on commands to the model, and "
       "what the model reads is shown exactly.")),
+    ("plugin:replaces-file-operator", "000, security S-85",
+     ("With built_in.FileOperator = false a plugin of the name FileOperator or ServerFileOperator is used, once it is "
+      "allowed, and imported; without it the plugin is told how it can win.")),
     ("s:S-85", "security S-85",
      "A second plugin of the same name is refused, and names of built-in tools are reserved."),
     ("plugin:type:asynchronous", "001 §5.1, 001 §5.2, contract §6",

@@ -50,6 +50,7 @@ class PluginSource:
         tasks: "Callable[[], Tasks]",
         *,
         reserved: tuple[str, ...],
+        replaceable: tuple[str, ...],
         keep_secret: Callable[[Iterable[str]], None],
         keep_from_logs: Callable[[Iterable[str]], None],
         now: Callable[[], datetime],
@@ -58,7 +59,8 @@ class PluginSource:
         outside: HostOptions = HostOptions(),  # noqa: B008 it is frozen
     ) -> None:
         self._runs, self._report_progress = runs, report_progress
-        self._config, self._tasks, self._reserved, self._now, self._outside = config, tasks, reserved, now, outside
+        self._config, self._tasks, self._now, self._outside = config, tasks, now, outside
+        self._reserved, self._replaceable = reserved, replaceable
         self._keep_secret, self._keep_from_logs = keep_secret, keep_from_logs
         self._host: PluginHost | None = None
         self._listener: CallbackListener | None = None
@@ -159,6 +161,7 @@ class PluginSource:
             home=self._config.home,
             trust=self.trust,
             reserved=self._reserved,
+            replaceable=self._replaceable,
             programs=self._programs(),
             own_command=self._config.own_command,
         )
@@ -247,6 +250,7 @@ class PluginSource:
             home=config.home,
             trust=self._trust,
             reserved=self._reserved,
+            replaceable=self._replaceable,
             programs=self._programs(),
             own_command=self._config.own_command,
         )

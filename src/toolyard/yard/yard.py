@@ -101,6 +101,7 @@ class Yard:
             config,
             lambda: self.tasks,
             reserved=self._built_in.names,
+            replaceable=self._built_in.replaceable_names,
             keep_secret=mask.add,
             keep_from_logs=mask.add_for_logs,
             now=clock.now,
