@@ -1359,6 +1359,10 @@ SCHEDULES_AND_APPROVALS: Final = _now(
     ("approval:who", "contract §9",
      ("Calls from the command line, Python and a key with scope tools run without asking; calls from chat, MCP and "
       "schedules ask before write, execute and network in the default mode ask.")),
+    ("auto-safe:kinds", "security S-15",
+     ("auto-safe asks before files that other programs execute or load, told by their kind: hidden files, start-up "
+      "files, code that configures, builds or starts, what stands in folders that frameworks load, definitions of "
+      "builds, tasks and infrastructure, programs, and whatever begins with #!.")),
     ("approval:auto-safe", "console §2, security S-15",
      ("A chat in mode auto-safe, for keys that may answer approvals, runs undoable changes of our own file tools "
       "unasked and journals why; protected places, links to them, what other programs run or obey by themselves, and "
