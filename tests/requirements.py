@@ -73,6 +73,9 @@ ENVELOPE: Final = _now(
     ("envelope:error:shape", "002 §1, 002 §3.3",
      ("An error is an object with a code of the closed set and a message, and an envelope of status error cannot be "
       "built without one.")),
+    ("envelope:error:strict", "002 §1",
+     ("The error of an envelope has code and message and nothing else, in every dialect and also when an earlier "
+      "version stored it; programs that ask for them get the codes of sentences in the context, a model never does.")),
     ("envelope:data-object", "002 §1, contract §1",
      "data is always an object: null, a list or a scalar is refused when the envelope is built or read."),
     ("envelope:status:closed", "002 §1, contract §1",
@@ -97,7 +100,7 @@ ENVELOPE: Final = _now(
      "Every value in stats is a number or a string, and anything else is refused."),
     ("envelope:context:cwd", "002 §1.1, contract §1",
      ('context.cwd is always present: the folder in which the tool ran, relative to the project root. That is "." for '
-      "built-in tools, its own folder for a plugin in the project, and what a plugin's own envelope says.")),
+      "built-in tools, its own folder for a plugin in the project, and what a plugin's own answer says, as Shell's.")),
     ("envelope:context:params-input", "002 §1, contract §1",
      "context.params_input is exactly what the caller sent, with its own names, order and types."),
     ("envelope:context:params-masked", "contract §1, security S-91",
@@ -237,6 +240,13 @@ DIALECTS: Final = _now(
      "A partial result is success in the vcp dialect and its text says why it is partial."),
     ("dialect:vcp:action", "000 §1.1, 000 §1.2, contract §3",
      "_specialAction and payload stand at the top level of the vcp dialect when present and are absent otherwise."),
+    ("action:reaches-clients", "000 §1.1, 000 §1.2",
+     ("The special action of a tool and its payload reach clients: in /v1/chatvcp, the chunks of a chat with events, "
+      "/v1/human/tool, /v1/backend/stream, the events of /ws, the channels of VCPToolBox, the journal and the _meta "
+      "of MCP; a model never reads them, and a payload beyond a limit is left out of what is stored and pushed.")),
+    ("console:special-action", "000 §1.1",
+     ("The console opens the file of a create_canvas that a call of its own chat or tool page asked for, once, and "
+      "offers to open it again at the call; it leaves other actions alone.")),
     ("dialect:vcp:content:parts", "000 §1.1, contract §3",
      "The content of the vcp dialect is the outcome's parts when it has any."),
     ("dialect:vcp:content:list", "000 §2.1, 000 §2.2, contract §3",
@@ -249,6 +259,8 @@ DIALECTS: Final = _now(
     ("dialect:vcp:validation", "000 §4, contract §3",
      ("Validation findings become text parts at the end of the vcp content and leave the message before them "
       "unchanged.")),
+    ("dialect:vcp:validation:members", "000 §4",
+     "A finding without column, line, severity or message is written with what it has, never as None."),
     ("dialect:vcp:validation:file", "000 §4, 000 §2.3",
      "In a batch, and in a patch of several files, the validation findings name their file."),
     ("dialect:vcp:batch:reads", "000 §2.3, contract §3",
@@ -667,6 +679,9 @@ WRITING_TOOLS: Final = _now(
     ("edit:stale", "contract §2",
      ("Edit, MultiEdit and ApplyPatch need no read first, but text missing from a file that changed since this "
       "caller read it is CONFLICT with STALE.")),
+    ("edit:strict", "002 §3.3",
+     ("With strict_edits, Edit, MultiEdit, ApplyPatch and ApplyDiff refuse a file that has changed since its caller "
+      "read it as CONFLICT with STALE, also where the edit would fit; without it, or unread, the file is edited.")),
     ("edit:create", "004 §3, contract §2",
      ("An empty old_string in Edit, or in the first edit of MultiEdit, creates a missing file and is INVALID_PARAM "
       "on one with content.")),
@@ -1024,6 +1039,9 @@ MANIFESTS: Final = _now(
     ("s:S-84", "security S-84",
      ("Hidden characters are stripped from descriptions, length is capped, lint warns on commands to the model, and "
       "what the model reads is shown exactly.")),
+    ("plugin:replaces-file-operator", "000, security S-85",
+     ("With built_in.FileOperator = false a plugin of the name FileOperator or ServerFileOperator is used, once it is "
+      "allowed, and imported; without it the plugin is told how it can win.")),
     ("s:S-85", "security S-85",
      "A second plugin of the same name is refused, and names of built-in tools are reserved."),
     ("plugin:type:asynchronous", "001 §5.1, 001 §5.2, contract §6",
@@ -1252,7 +1270,8 @@ PLUGIN_COMMANDS: Final = _now(
     ("shipped:image:keys", "001 §2.2",
      "ImageGen sends a vendor's key to that vendor's address only; such a key alone chooses address and model."),
     ("shipped:video", "001 §5",
-     "The shipped VideoGen gives a receipt with the placeholder and then calls back, with submit and query."),
+     ("The shipped VideoGen gives a receipt with the placeholder, in the words of the document, and then calls back, "
+      "with submit and query.")),
     ("shipped:plotter", "001 §3.2",
      "The shipped Plotter draws functions and data to a picture, offline."),
     ("shipped:texts", "console §3",
@@ -1359,6 +1378,10 @@ SCHEDULES_AND_APPROVALS: Final = _now(
     ("approval:who", "contract §9",
      ("Calls from the command line, Python and a key with scope tools run without asking; calls from chat, MCP and "
       "schedules ask before write, execute and network in the default mode ask.")),
+    ("auto-safe:kinds", "security S-15",
+     ("auto-safe asks before files that other programs execute or load, told by their kind: hidden files, start-up "
+      "files, code that configures, builds or starts, what stands in folders that frameworks load, definitions of "
+      "builds, tasks and infrastructure, programs, and whatever begins with #!.")),
     ("approval:auto-safe", "console §2, security S-15",
      ("A chat in mode auto-safe, for keys that may answer approvals, runs undoable changes of our own file tools "
       "unasked and journals why; protected places, links to them, what other programs run or obey by themselves, and "

@@ -7,7 +7,10 @@ import pytest
 
 from toolyard.errors import StorageError
 from toolyard.message import MAX_PARAMETER, Message, from_fields, to_fields
+from toolyard.protocol.call_record import KEPT, RESULT, CallResult
 from toolyard.protocol.envelope import Envelope
+from toolyard.protocol.json import JsonObject
+from toolyard.protocol.store import Record
 
 READ_ONLY = Message("home.read_only", "{path} is read-only", path="/data")
 
@@ -69,9 +72,30 @@ def test_a_parameter_on_the_wire_is_bounded() -> None:
     assert fields["message_params"] == {"name": "x" * MAX_PARAMETER}
 
 
-@pytest.mark.requirement("messages:codes")
-def test_the_error_of_an_envelope_carries_the_code_of_its_message_there_and_back() -> None:
+@pytest.mark.requirement("messages:codes", "envelope:error:strict")
+def test_the_code_of_an_error_is_in_the_context_and_goes_there_and_back() -> None:
+    codes = {"message_code": "home.read_only", "message_params": {"path": "/data"}}
+    item = {"item": "1", "code": "NOT_FOUND", **to_fields("message", READ_ONLY)}
     value = {
+        "status": "error",
+        "data": {"failed_items": [item]},
+        "text": "/data is read-only",
+        "error": {"code": "PERMISSION_DENIED", "message": "/data is read-only"},
+        "stats": {"time_ms": 1},
+        "context": {"cwd": ".", "params_input": {}, **codes},
+    }
+    envelope = Envelope.from_dict(value)
+    assert envelope.error is not None
+    assert isinstance(envelope.error.message, Message)
+    assert envelope.to_json() == value
+    plain = envelope.to_dict()
+    assert plain["context"] == {"cwd": ".", "params_input": {}}
+    assert plain["data"] == {"failed_items": [{"item": "1", "code": "NOT_FOUND", "message": "/data is read-only"}]}
+
+
+@pytest.mark.requirement("messages:codes", "envelope:error:strict")
+def test_an_envelope_that_an_earlier_version_stored_is_read_in_the_form_of_today() -> None:
+    earlier: JsonObject = {
         "status": "error",
         "data": {},
         "text": "/data is read-only",
@@ -79,10 +103,13 @@ def test_the_error_of_an_envelope_carries_the_code_of_its_message_there_and_back
         "stats": {"time_ms": 1},
         "context": {"cwd": ".", "params_input": {}},
     }
-    envelope = Envelope.from_dict(value)
+    envelope = Envelope.from_dict(earlier)
     assert envelope.error is not None
-    assert isinstance(envelope.error.message, Message)
-    assert envelope.to_dict() == value
+    assert to_fields("message", envelope.error.message) == to_fields("message", READ_ONLY)
+    body: JsonObject = {"arguments": {}, "envelope": earlier}
+    stored = Record(kind=RESULT, id="call_1", state=KEPT, created=1.0, updated=1.0, body=body)
+    assert CallResult.from_record(stored).envelope == envelope.to_json()
+    assert envelope.to_json()["error"] == {"code": "PERMISSION_DENIED", "message": "/data is read-only"}
 
 
 @pytest.mark.requirement("messages:codes")

@@ -282,6 +282,12 @@ export interface AuditRow {
 }
 
 export interface BackendMessage {
+  /** What the tool asks the client to do; missing if nothing. */
+  _specialAction?: string;
+  /** What the tool adds for that action. */
+  payload?: unknown;
+  /** The payload was too large: only the answer in the `vcp` dialect has it. */
+  payload_left_out?: boolean;
   type: "backend_only";
   tool_name: string;
   tool_use_id: string;
@@ -336,8 +342,14 @@ export interface CallApproval {
 }
 
 export interface CallDetail {
-  error: EnvelopeError | null;
+  error: CallError | null;
   command: string | null;
+  /** What the tool asks the client to do; missing if nothing. */
+  _specialAction?: string;
+  /** What the tool adds for that action. */
+  payload?: unknown;
+  /** The payload was too large: only the answer in the `vcp` dialect has it. */
+  payload_left_out?: boolean;
   envelope: Envelope | null;
   /** The calls that repeat it, newest first. */
   retries: Array<RetrySummary>;
@@ -382,6 +394,16 @@ export interface CallDetail {
   text_params?: Record<string, string | number | boolean | NestedMessage>;
 }
 
+/** The error in the record of a call, and in its events. */
+export interface CallError {
+  message: string;
+  /** The code of the sentence beside it; missing if it has none. */
+  message_code?: string;
+  /** The parameters of the sentence. */
+  message_params?: Record<string, string | number | boolean | NestedMessage>;
+  code: ErrorCode;
+}
+
 /** A call began, ended, or was undone. */
 export interface CallEvent {
   /** Its number: the cursor after which the next one comes. */
@@ -393,6 +415,12 @@ export interface CallEvent {
 }
 
 export interface CallEventData {
+  /** What the tool asks the client to do; missing if nothing. */
+  _specialAction?: string;
+  /** What the tool adds for that action. */
+  payload?: unknown;
+  /** The payload was too large: only the answer in the `vcp` dialect has it. */
+  payload_left_out?: boolean;
   id: string;
   tool: string;
   caller: string;
@@ -410,7 +438,7 @@ export interface CallEventData {
   /** How long it ran, without the wait for a person. */
   time_ms?: number | null;
   reason?: string | null;
-  error?: EnvelopeError | null;
+  error?: CallError | null;
   /** When its files were put back. */
   undone?: UndoData | null;
 }
@@ -451,7 +479,7 @@ export interface CallProgressEvent {
 }
 
 export interface CallRow {
-  error: EnvelopeError | null;
+  error: CallError | null;
   command: string | null;
   id: string;
   tool: string;
@@ -834,6 +862,10 @@ export interface EnvelopeContext {
   path_resolved?: string;
   /** The specific cause of an error. */
   reason?: string | null;
+  /** The code of the error's message; missing if it has none. */
+  message_code?: string;
+  /** The parameters of it. */
+  message_params?: Record<string, string | number | boolean | NestedMessage>;
   /** What to do next, as at the end of the text of a failure. */
   hint?: string;
   /** The code of the sentence beside it; missing if it has none. */
@@ -850,12 +882,8 @@ export interface EnvelopeContext {
 }
 
 export interface EnvelopeError {
-  message: string;
-  /** The code of the sentence beside it; missing if it has none. */
-  message_code?: string;
-  /** The parameters of the sentence. */
-  message_params?: Record<string, string | number | boolean | NestedMessage>;
   code: ErrorCode;
+  message: string;
 }
 
 export interface ErrorBody {
@@ -1026,6 +1054,10 @@ export interface HumanResult {
   content: Array<unknown>;
   /** The data of the tool, and `message`. */
   details: Record<string, unknown>;
+  /** What the tool asks the client to do; missing if nothing. */
+  _specialAction?: string;
+  /** What the tool adds for that action. */
+  payload?: unknown;
 }
 
 export interface HumanSchedule {
@@ -1168,6 +1200,8 @@ export interface McpToolResult {
   /** The envelope; of a tool of an MCP server, what the server sent, if it sent any. */
   structuredContent?: unknown;
   isError: boolean;
+  /** Under `toolyard/specialAction`, what the tool asks the client to do. */
+  _meta?: Record<string, SpecialAction>;
 }
 
 export interface MediaUrl {
@@ -2033,7 +2067,7 @@ export interface SettingsDetail {
 export type Show = "summary" | "raw" | "hidden" | "events";
 
 export interface SlowCall {
-  error: EnvelopeError | null;
+  error: CallError | null;
   id: string;
   tool: string;
   state: CallState;
@@ -2072,6 +2106,13 @@ export interface SlowCall {
 export interface SocketTicket {
   ticket: string;
   expires_in: number;
+}
+
+export interface SpecialAction {
+  /** What the tool asks the client to do; missing if nothing. */
+  _specialAction?: string;
+  /** What the tool adds for that action. */
+  payload?: unknown;
 }
 
 export interface StagedBackup {
@@ -2478,14 +2519,14 @@ export interface UpstreamTestResult {
 }
 
 export interface VcpAnswer {
+  /** What the tool asks the client to do; missing if nothing. */
+  _specialAction?: string;
+  /** What the tool adds for that action. */
+  payload?: unknown;
   status: "success" | "error";
   /** Only when `status` is `error`. */
   error?: string;
   result: VcpResult;
-  /** What the plugin asks its client to do. */
-  _specialAction?: string;
-  /** What the plugin adds for that action. */
-  payload?: unknown;
 }
 
 export interface VcpResult {
@@ -2554,7 +2595,7 @@ export interface Operations {
         dialect?: "envelope" | "vcp" | "backend" | "openai" | "anthropic" | "mcp";
         /** The result as a model sees it, truncated if too long. */
         shown?: boolean;
-        /** With the code and the parameters of the text, in the envelope's `context`. */
+        /** With the codes and the parameters of its sentences, in the envelope's `context`. */
         codes?: boolean;
         /** Overwrite files that were not read before; needs `admin`. */
         force?: boolean;

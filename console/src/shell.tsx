@@ -16,6 +16,8 @@ import { focusHeading } from "./lib/focus";
 import { route } from "./lib/router";
 import { finder, help, PAGES } from "./lib/shortcuts";
 import { isDark, setTheme } from "./lib/theme";
+import { lazyPage } from "./lib/lazy-page";
+import { openedCanvas } from "./lib/special-action";
 import { titleParts } from "./lib/title";
 import { isOutdated } from "./lib/console-update";
 import { Button, IconButton } from "./ui/button";
@@ -23,6 +25,10 @@ import { Dialog } from "./ui/dialog";
 import { Icon } from "./ui/icon";
 import { Toasts } from "./ui/toasts";
 import { shellWords as words } from "./shell.words";
+
+const Canvas = lazyPage<object>(() =>
+  import("./ui/outcome/full-output").then((module) => ({ default: module.Canvas })),
+);
 
 type Name = "chat" | "tools" | "activity" | "tasks" | "schedule" | "approvals" | "settings" | "status";
 export const NAMES: readonly Name[] = [
@@ -80,6 +86,7 @@ export function Shell({ children }: { children: ComponentChildren }) {
       </div>
       {finder.value && <Finder />}
       {help.value && <Help />}
+      {openedCanvas.value && <Canvas />}
     </div>
   );
 }

@@ -66,7 +66,7 @@ def run_in_project(given: dict[str, Any], session: Session | None, sessions: Pat
     }  # fmt: skip
     content = [{"type": "text", "text": text} for text in (summary, output) if text]
     status = "partial" if run.timed_out or run.flooded else "success"
-    return {"status": status, "result": {"content": content, **details}}
+    return {"status": status, "result": {"content": content, **details}, "context": {"cwd": where}}
 
 
 def fold_names(arguments: dict[str, Any]) -> dict[str, Any]:

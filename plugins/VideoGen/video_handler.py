@@ -98,16 +98,16 @@ def body_from(args: Mapping[str, Any], env: Mapping[str, str]) -> tuple[str, dic
 
 
 def submit(args: Mapping[str, Any], env: Mapping[str, str]) -> tuple[str, threading.Thread | None]:
-    """Hands in the task; gives the receipt and the thread that will follow it."""
+    """Hands in the task; gives the receipt, in the words that VCPToolBox's plugin has, and the thread that follows."""
     api = api_from(env)
     mode, body = body_from(args, env)
     interval, limit = setting(env, "POLL_INTERVAL_S", 15), setting(env, "POLL_LIMIT_S", 1500)
     task = api.submit(body)
     name = re.sub(r"[^A-Za-z0-9_-]", "_", task)  # what a placeholder may hold
     base = env.get("CALLBACK_BASE_URL", "").strip()
-    kind = "Image-to-video" if mode == "i2v" else "Text-to-video"
+    kind = "图生视频" if mode == "i2v" else "文生视频"
     if not base:
-        return f"{kind} task (ID: {task}) submitted. Ask for the result later with query and this ID.", None
+        return f"{kind}任务 (ID: {task}) 已成功提交。请稍后用 query 命令和这个 ID 查询结果。", None
     plugin = env.get("PLUGIN_NAME_FOR_CALLBACK", "").strip() or NAME
     pause = setting(env, "CALLBACK_RETRY_S", 1)
 
@@ -117,9 +117,9 @@ def submit(args: Mapping[str, Any], env: Mapping[str, str]) -> tuple[str, thread
             os._exit(1)  # the main thread has long ended with 0
 
     receipt = (
-        f"{kind} task (ID: {task}) submitted.\n"
-        "The placeholder below is replaced by the result as soon as the task is done.\n"
-        f"Include this placeholder unchanged in your reply: {{{{VCP_ASYNC_RESULT::{NAME}::{name}}}}}"
+        f"{kind}任务 (ID: {task}) 已成功提交。\n"
+        "这是一个动态上下文占位符，当任务完成时，它会被自动替换为实际结果。\n"
+        f"请在你的回复中包含以下占位符原文：{{{{VCP_ASYNC_RESULT::{NAME}::{name}}}}}"
     )
     return receipt, threading.Thread(target=follow, name="follow")
 

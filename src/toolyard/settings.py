@@ -21,6 +21,7 @@ from toolyard.provider_settings import (
     parse_url,
 )
 
+REPLACEABLE = ("FileOperator",)  # built-in tools whose name a plugin of the owner may have
 MIN_CLUSTER_KEY = 32  # characters
 # Where the server's own paths begin; a public_url with such a path would be ambiguous.
 OWN_PATHS = frozenset(
@@ -296,6 +297,20 @@ def _parse_shared_keys(value: object) -> Mapping[str, tuple[str, ...]]:
     return {plugin: tuple(_parse_texts(keys, ",", what)) for plugin, keys in value.items()}
 
 
+def _parse_built_in(value: object) -> Mapping[str, bool]:
+    if not isinstance(value, dict) or not value.keys() <= set(REPLACEABLE):
+        raise ValueError(
+            Message(
+                "settings.expected_built_in",
+                "expected a table of built-in tools that a plugin may replace, such as {{ {name} = false }}",
+                name=REPLACEABLE[0],
+            )
+        )
+    return {
+        name: _parse_switch(one[0] if isinstance(one, list) and len(one) == 1 else one) for name, one in value.items()
+    }
+
+
 def _setting(about: str, default: T, parse: Callable[[object], T], *environment: str, secret: bool = False) -> T:
     """Build a field of Settings. The first environment variable that is set counts; none: only the file sets it."""
     described = {"about": about, "default": default, "parse": parse, "environment": environment, "secret": secret}
@@ -329,6 +344,11 @@ class Settings:
         False,
         _parse_switch,
         "TOOLYARD_BUBBLEWRAP",
+    )
+    built_in: Mapping[str, bool] = _setting(
+        "Built-in tools that are off, so that a plugin of the same name is used: FileOperator.",
+        {},
+        _parse_built_in,
     )
     chat_show: str = _setting(
         "What a client of the chat sees of tool work if it does not say so itself: summary, raw, hidden or events.",
@@ -462,6 +482,12 @@ class Settings:
         "Variables of the host that a plugin may see, by the name of the plugin.",
         {},
         _parse_shared_keys,
+    )
+    strict_edits: bool = _setting(
+        "Refuse to edit a file that has changed since the caller read it, also where the edit would fit.",
+        False,
+        _parse_switch,
+        "TOOLYARD_STRICT_EDITS",
     )
     strict_network: bool = _setting(
         "Keep plugins that do not say which hosts they need from using the network.",

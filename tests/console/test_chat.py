@@ -89,6 +89,41 @@ async def test_a_call_waits_for_its_approval_and_ends_in_its_place_and_can_be_co
         assert visit.wrong() == []
 
 
+@pytest.mark.requirement("console:special-action", "console:chat:parts")
+async def test_a_canvas_that_a_call_made_is_opened_once_and_can_be_opened_again(
+    browser: Browser, chat: Talking
+) -> None:
+    arguments = {"command": "CreateCanvas", "fileName": "sketch.md", "content": "A first sketch\nand more\n"}
+    chat.answers("Draw it.", format_request("FileOperator", arguments), "It is **drawn**.")
+    async with visiting(browser, chat.host) as visit:
+        await visit.go("/chat")
+        reply = await say(visit, "Draw it.")
+        await reply.get_by_role("button", name="Allow once").click()
+        panel = visit.page.get_by_role("dialog", name="sketch.md")
+        await expect(panel.locator("pre")).to_have_text("A first sketch\nand more\n")
+        assert await access_faults(visit.page) == []
+        await panel.get_by_role("button", name="Close").click()
+        await ended(reply)
+        await reloaded(visit)
+        button = visit.page.get_by_role("button", name="Open sketch.md")
+        await expect(button).to_be_visible()
+        await expect(panel).to_have_count(0)
+        await button.click()
+        await expect(panel).to_contain_text("A first sketch")
+        await panel.get_by_role("button", name="Close").click()
+        assert await layout_faults(visit.page) == []
+        (call,) = (await chat.host.api("GET", "/v1/calls?tool=FileOperator"))["data"]
+        await visit.go(f"/tools/FileOperator?call={call['id']}")
+        await visit.page.get_by_role("button", name="Run", exact=True).click()
+        panel = visit.page.get_by_role("dialog", name="sketch(1).md")
+        await expect(panel).to_contain_text("A first sketch")
+        await panel.get_by_role("button", name="Close").click()
+        await expect(visit.page.get_by_role("button", name="Open sketch(1).md")).to_be_visible()
+        await visit.go(f"/activity?call={call['id']}&part=output")
+        await expect(visit.page.get_by_role("button", name="Open sketch.md")).to_be_visible()
+        assert visit.wrong() == []
+
+
 @pytest.mark.requirement("console:chat:parts")
 async def test_a_denied_call_and_one_that_is_stopped_say_so_and_the_reply_goes_on(
     browser: Browser, chat: Talking

@@ -2,6 +2,7 @@
 
 import copy
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -78,6 +79,28 @@ def test_a_dialect_gives_the_same_message_again_and_leaves_its_input_alone(diale
 def test_ids_come_from_outside(dialect: str) -> None:
     one, other = (json.dumps(encode(dialect, READ, RICH, uuid=uuid)) for uuid in ("uuid-1", "uuid-2"))
     assert one.replace("uuid-1", "uuid-2") == other
+
+
+@pytest.mark.requirement("envelope:error:strict")
+@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("shown", [False, True])
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("Read", {"path": "mian.py"}),
+        ("Edit", {"path": "main.py", "old_string": "absent", "new_string": ""}),
+        ("Nothing", {}),
+        ("FileOperator", {"command1": "ReadFile", "filePath1": "main.py", "command2": "ReadFile", "filePath2": "no"}),
+    ],
+)
+def test_no_dialect_has_the_codes_of_sentences_that_only_translators_need(
+    yard: BlockingYard, project: Path, dialect: str, shown: bool, tool: str, arguments: JsonObject
+) -> None:
+    (project / "main.py").write_text("x = 1\n")
+    codes = re.compile(r'"(?:message|text|hint)_(?:code|params)\\?"')
+    assert codes.search(json.dumps(yard.call(tool, arguments).to_json()))
+    written = json.dumps(yard.call(tool, arguments, dialect=dialect, shown=shown))
+    assert codes.findall(written.replace("\\", "")) == []
 
 
 VALUES = st.recursive(

@@ -296,6 +296,25 @@ def test_findings_are_the_last_part_and_change_nothing_before_them(
     }
 
 
+@pytest.mark.requirement("dialect:vcp:validation:members")
+@pytest.mark.parametrize(
+    ("finding", "line"),
+    [
+        ({"line": 3, "message": "m"}, "- line 3: m"),
+        ({"line": 3, "column": 1, "message": "m"}, "- line 3, column 1: m"),
+        ({"line": 3, "severity": "error", "message": "m"}, "- line 3 [error] m"),
+        ({"line": None, "column": None, "severity": None, "message": "m"}, "- m"),
+        ({"line": "3", "severity": 2, "message": "m"}, "- line 3: m"),
+        ({"severity": "warning", "message": "m"}, "- [warning] m"),
+        ({"message": "m"}, "- m"),
+        ({"line": 3, "error": "m"}, '- line 3: {"line": 3, "error": "m"}'),
+    ],
+)
+def test_a_finding_is_written_with_what_it_has(finding: Json, line: str) -> None:
+    content = encode(outcome("Wrote 'a'.", {"validation": [finding]}))["result"]["content"]
+    assert content[-1] == text(f"Code Validation Results:\n{line}")
+
+
 @pytest.mark.requirement("dialect:vcp:validation")
 @pytest.mark.parametrize("validation", [[], None, {}])
 def test_no_findings_are_no_part(validation: Json) -> None:

@@ -25,7 +25,7 @@ from toolyard.hosts import directory, lease
 from toolyard.hosts.host import GRACE_S as HOST_GRACE_S
 from toolyard.plugins import background, fingerprint, progress, reviewed_files, roots
 from toolyard.plugins.mcp import backoff, definition, mcp_tool, stdio_transport
-from toolyard.protocol import json, markers, result_limits
+from toolyard.protocol import extras, json, markers, result_limits
 from toolyard.protocol.manifest import Limits
 from toolyard.protocol.manifests import manifest_parser
 from toolyard.protocol.replies import values
@@ -124,6 +124,7 @@ def list_rows(server: Mapping[str, Any]) -> dict[str, list[Row]]:
             Row("file that a plugin or MCP server writes", _bytes(server["plugin_file_bytes"])),
             Row("processes of a plugin", _count(plugin.processes)),
             Row("progress reports of a call", _count(progress.MAX_REPORTS)),
+            Row("payload of a special action in events and records", _bytes(extras.MAX_PAYLOAD)),
             Row("plugins in one folder", _count(roots.MAX_FOLDERS)),
             Row("code files of a plugin that can be reviewed", _count(fingerprint.MAX_FILES)),
             Row("code of a plugin that can be reviewed", _bytes(fingerprint.MAX_BYTES)),

@@ -1,6 +1,7 @@
 """Chat through the real server: its key, its edge, its plugins."""
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -25,12 +26,12 @@ def settings_for(upstream: Provider, *more: str) -> str:
 
 
 @asynccontextmanager
-async def server(place: Path, answers: Answers) -> AsyncIterator[Server]:
+async def server(place: Path, answers: Answers, *more: str) -> AsyncIterator[Server]:
     (place / "project").mkdir(parents=True)
     (place / "project/a.md").write_text("# Heading\n")
     (place / "home").mkdir()
     async with provider(answers) as upstream:
-        (place / "home/config.toml").write_text(settings_for(upstream))
+        (place / "home/config.toml").write_text(settings_for(upstream, *more))
         running = Server(load_config(place / "project", place / "home"), ServerOptions(port=0))
         await running.start()
         try:
@@ -57,6 +58,41 @@ async def test_a_chat_with_tools_and_the_guide_go_through_it(tmp_path: Path) -> 
                 else:
                     with pytest.raises(openai.AuthenticationError):
                         await client.chat.completions.create(model="m", messages=HI)
+
+
+@pytest.mark.requirement("action:reaches-clients", "chat:vcp-route")
+async def test_a_special_action_of_a_call_reaches_the_client_of_a_chat_and_not_the_model(tmp_path: Path) -> None:
+    draw = request("FileOperator", command="CreateCanvas", fileName="a.md", content="x")
+    asked: list[str] = []
+
+    def answer(body: dict[str, Any]) -> Script:
+        asked.append(json.dumps(body))
+        return says("Done." if len(asked) % 2 == 0 else draw, stream=bool(body.get("stream")))
+
+    async with (
+        server(tmp_path, answer, 'approval_mode = "auto"') as running,
+        aiohttp.ClientSession() as client,
+    ):
+
+        async def chat(path: str, *, stream: bool = True, show: str = "") -> bytes:
+            body = {"model": "m", "messages": HI, "stream": stream}
+            headers = {"Authorization": f"Bearer {running.key}", **({"X-Toolyard-Show": show} if show else {})}
+            async with client.post(f"{running.url}/v1/{path}/completions", json=body, headers=headers) as response:
+                return await response.read()
+
+        vcp = StreamedAnswer.from_bytes(await chat("chatvcp")).events
+        whole = json.loads(await chat("chatvcp", stream=False))
+        drawn = StreamedAnswer.from_bytes(await chat("chat", show="events")).events
+        plain = await chat("chat")
+    told = [one for event in vcp for one in event.get("special_actions", [])]
+    ended = [event["toolyard"] for event in drawn if event.get("toolyard", {}).get("type") == "call.finished"]
+    for name, actions in (("a.md", told), ("a(1).md", whole["special_actions"]), ("a(2).md", ended)):
+        payload = {"filePath": str(tmp_path / "project/canvas" / name)}
+        assert [(one["tool"], one["_specialAction"], one["payload"]) for one in actions] == [
+            ("FileOperator", "create_canvas", payload)
+        ]
+    assert b"_specialAction" not in plain
+    assert (len(asked), [one for one in asked if "create_canvas" in one or "_specialAction" in one]) == (8, [])
 
 
 @pytest.mark.requirement("cli:chat")

@@ -231,8 +231,14 @@ async def test_the_folder_of_the_context_is_where_the_plugin_ran(host: PluginYar
         (result("x"), "Plugin/Say"),
         ({"status": "error", "error": "x"}, "Plugin/Say"),
         ({"status": "success", "data": {}, "text": "Did it.", "context": {"cwd": "packages/app"}}, "packages/app"),
+        ({**result("x"), "context": {"cwd": "src"}}, "src"),
+        ({"status": "error", "error": "x", "context": {"cwd": "src"}}, "src"),
+        ({**result("x"), "context": {"cwd": "/etc"}}, "Plugin/Say"),
+        ({**result("x"), "context": {"topic": "weather"}}, "Plugin/Say"),
     ):
-        assert (await say(host, "envelope", out))["context"]["cwd"] == cwd
+        answer = await say(host, "envelope", out)
+        assert answer["context"]["cwd"] == cwd
+        assert answer["data"].get("context") == ({"topic": "weather"} if "topic" in str(out) else None)
 
 
 @pytest.mark.requirement("plugin:stdin")

@@ -4,17 +4,21 @@ import os
 import shutil
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.fakes import bounded_work
 from tests.plugins.folders import PROGRAMS, make_plugin, manifest_text, plugins_in
+from toolyard.config import load_config
 from toolyard.doctor import run_checks
+from toolyard.errors import ConfigError
 from toolyard.plugins.command_line import Programs
 from toolyard.plugins.discovery import Changes, Plugins
 from toolyard.plugins.plugin import Origin, Plugin, PluginState
 from toolyard.plugins.roots import MAX_FOLDERS, PluginRoot, find_plugin_folders, list_roots, shipped_folder
 from toolyard.plugins.trust import Trust
+from toolyard.yard.yard import Yard
 
 
 @pytest.fixture
@@ -256,6 +260,38 @@ def test_what_is_hidden_stays_hidden_after_its_review_and_what_changed_gives_the
     changed, running, _ = refresh(plugins).all
     assert (changed.state, running.state) == (PluginState.CHANGED, PluginState.READY)
     assert f"until then the one in {running.folder} runs" in changed.reason
+
+
+@pytest.mark.requirement("plugin:replaces-file-operator", "s:S-85")
+@pytest.mark.parametrize("name", ["FileOperator", "ServerFileOperator"])
+async def test_a_plugin_of_the_owner_may_be_called_file_operator_once_the_built_in_one_is_off(
+    tmp_path: Path, name: str
+) -> None:
+    place = make_plugin(tmp_path / "given", name)
+    (place / "main.py").write_text("""print('{"status": "success", "result": "mine"}')\n""")
+    (tmp_path / "project").mkdir()
+    (tmp_path / "home").mkdir()
+    given: dict[str, Any] = {"plugin_folders": [tmp_path / "given"], "trusts_given": True}
+    async with Yard(load_config(tmp_path / "project", tmp_path / "home", **given)) as yard:
+        assert "result" not in (await yard.call(name, {"command": "ListAllowedDirectories"})).data
+        plugin = next(one for one in refresh(yard.plugins.plugins).all if one.name == name)
+        assert (plugin.state, "built_in.FileOperator = false" in plugin.reason) == (PluginState.SHADOWED, True)
+    (tmp_path / "home/config.toml").write_text("built_in.FileOperator = false\n")
+    async with Yard(load_config(tmp_path / "project", tmp_path / "home", **given)) as yard:
+        assert (await yard.call(name, {"command": "ListAllowedDirectories"})).data == {"result": "mine"}
+        other = "FileOperator" if name == "ServerFileOperator" else "ServerFileOperator"
+        refused = (await yard.call(other, {})).error
+        assert refused is not None
+        assert refused.code == "NOT_FOUND"
+
+
+@pytest.mark.requirement("plugin:replaces-file-operator")
+@pytest.mark.parametrize("value", ["{ Read = false }", "{ FileOperator = 5 }", "true"])
+def test_what_cannot_be_replaced_cannot_be_turned_off(tmp_path: Path, home: Path, value: str) -> None:
+    home.mkdir()
+    (home / "config.toml").write_text(f"built_in = {value}\n")
+    with pytest.raises(ConfigError, match="built_in"):
+        load_config(tmp_path, home)
 
 
 @pytest.mark.requirement("s:S-85")

@@ -191,6 +191,24 @@ class ShellYard:
         await self.yard.close()
 
 
+@pytest.mark.requirement("shipped:shell", "envelope:context:cwd")
+async def test_the_folder_of_the_context_is_the_one_in_which_the_command_ran(project: Path) -> None:
+    (project / "src/deep").mkdir()
+    async with ShellYard(project) as host:
+        calls: tuple[tuple[dict[str, Any], str], ...] = (
+            ({"command": "pwd", "folder": "src"}, "src"),
+            ({"command": "false"}, "."),
+            ({"command": "cd src/deep", "session": "s"}, "."),
+            ({"command": "pwd", "session": "s"}, "src/deep"),
+        )
+        for arguments, folder in calls:
+            envelope = await host.call(**arguments)
+            context, data = envelope["context"], envelope["data"]
+            assert isinstance(context, dict)
+            assert isinstance(data, dict)
+            assert (context["cwd"], data["folder"], "context" in data) == (folder, folder, False)
+
+
 @pytest.mark.requirement("shipped:shell-off", "plugin:off-by-default")
 async def test_it_is_off_until_its_owner_enables_it(project: Path) -> None:
     async with ShellYard(project, enabled=False) as host:

@@ -77,9 +77,9 @@ def test_a_task_is_submitted_polled_and_called_back(tmp_path: Path) -> None:
     assert first == {
         "status": "success",
         "result": (
-            "Text-to-video task (ID: req-abc) submitted.\n"
-            "The placeholder below is replaced by the result as soon as the task is done.\n"
-            "Include this placeholder unchanged in your reply: {{VCP_ASYNC_RESULT::Wan2.1VideoGen::req-abc}}"
+            "文生视频任务 (ID: req-abc) 已成功提交。\n"
+            "这是一个动态上下文占位符，当任务完成时，它会被自动替换为实际结果。\n"
+            "请在你的回复中包含以下占位符原文：{{VCP_ASYNC_RESULT::Wan2.1VideoGen::req-abc}}"
         ),
     }
     assert submitted.headers["Authorization"] == "Bearer sk-test"
@@ -166,7 +166,7 @@ def test_a_picture_becomes_a_video_by_the_other_model(tmp_path: Path) -> None:
     with serving(provider_of(DONE)) as provider, serving(lambda _: TAKEN) as host:
         said = run("VideoGen", asked_for, tmp_path, settings(provider.url, host.url, Image2VideoModelName="my/i2v"))
         body = provider.next().json
-    assert "Image-to-video task" in said.answer["result"]
+    assert "图生视频任务" in said.answer["result"]
     assert body == {"model": "my/i2v", "prompt": "wave", "image_size": "960x960", "image": "https://example.com/a.png"}
 
 

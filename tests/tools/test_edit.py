@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 
+import toolyard
 from toolyard.blocking import BlockingYard
 from toolyard.protocol.envelope import Envelope, Status
+from toolyard.protocol.json import JsonObject
 
 VECTORS = Path(__file__).parents[1] / "vectors"
 EDITS: list[dict[str, Any]] = json.loads((VECTORS / "edit_requests.json").read_text("utf-8"))
@@ -296,3 +298,37 @@ def test_a_multi_edit_that_fails_after_an_outside_change_is_told_in_the_seeds_wo
     assert error_of(yard.call("MultiEdit", dict(arguments))) == ("CONFLICT", "STALE")
     failed = yard.call("MultiEdit", dict(arguments), dialect="backend")
     assert failed["data"] == "Error in edit 2: String not found: def process()..."
+
+
+STRICT_CALLS: list[tuple[str, JsonObject]] = [
+    ("Edit", {"path": "a.txt", "old_string": "two", "new_string": "2"}),
+    ("MultiEdit", {"path": "a.txt", "edits": [{"old_string": "two", "new_string": "2"}]}),
+    ("ApplyPatch", {"patch": "*** Begin Patch\n*** Update File: a.txt\n@@\n-two\n+2\n*** End Patch\n"}),
+    ("FileOperator", {"command": "ApplyDiff", "filePath": "a.txt", "searchString": "two", "replaceString": "2"}),
+]
+
+
+@pytest.mark.requirement("edit:strict")
+@pytest.mark.parametrize(("tool", "arguments"), STRICT_CALLS)
+@pytest.mark.parametrize("strict", [False, True])
+def test_strict_edits_refuse_a_file_that_changed_since_it_was_read_also_where_they_would_fit(
+    project: Path, tmp_path: Path, tool: str, arguments: JsonObject, strict: bool
+) -> None:
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home/config.toml").write_text(f"strict_edits = {str(strict).lower()}\n")
+    file = project / "a.txt"
+    with toolyard.open(project=project, home=tmp_path / "home") as yard:
+        file.write_text("one\ntwo\n")
+        yard.call("Read", {"path": "a.txt"})
+        file.write_text("zero\none\ntwo\n")
+        envelope = yard.call(tool, arguments)
+        if not strict:
+            assert (envelope.status, file.read_text()) == (Status.SUCCESS, "zero\none\n2\n")
+            return
+        assert (error_of(envelope), file.read_text()) == (("CONFLICT", "STALE"), "zero\none\ntwo\n")
+        yard.call("Read", {"path": "a.txt"})
+        assert yard.call(tool, arguments).status is Status.SUCCESS
+        assert file.read_text() == "zero\none\n2\n"
+        file.write_text("two\n")
+        (project / "b.txt").write_text("two\n")  # never read: the edit itself proves what it knows
+        assert yard.call("Edit", {"path": "b.txt", "old_string": "two", "new_string": "2"}).status is Status.SUCCESS

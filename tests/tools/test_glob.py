@@ -317,8 +317,6 @@ def test_a_folder_that_cannot_be_read_is_named_and_the_rest_is_found() -> None:
             "item": "closed/",
             "code": "PERMISSION_DENIED",
             "message": "The operating system refuses access to 'closed/': Permission denied.",
-            "message_code": "file.access_denied",
-            "message_params": {"path": "closed/", "errno": "Permission denied"},
         }
     ]
     assert "Not readable: 'closed/' (Permission denied). Check their permissions." in found.text

@@ -193,16 +193,61 @@ def test_what_other_programs_run_or_obey_by_themselves_is_not(project: Path, pat
     assert covers(project, "Write", path="git.md", content=path)
 
 
+@pytest.mark.requirement("auto-safe:kinds")
 @pytest.mark.parametrize(
-    "path", ["workspace/a.py", "build/a.txt", "src/hooks/use.ts", "example.com/index.html", "makes.md"]
+    "path",
+    [
+        *(".direnvrc", ".lvimrc", ".ycm_extra_conf.py", ".storybook/main.js", ".php-cs-fixer.php", ".ripgreprc"),
+        *(".ctags.d/x.ctags", ".octaverc", ".duckdbrc", ".gnuplot", ".unheard-of", "deep/.unheard/of.txt"),
+        *("zlsrc", "_ideavimrc", "init.lua", "colors/x.vim"),
+        *("ember-cli-build.js", "unheard.config.mts", "tool-setup.rb", "Buildfile", "Brewfile", "unheardfile.py"),
+        *("config/boot.rb", "config/environments/production.rb", "artisan", "manage.py", "site/wsgi.py", "bin/rails"),
+        *("dags/daily.py", "dags/sub/hourly.py", "db/migrations/0001_first.py", "scripts/run.py", "conf.d/x"),
+        *("main.tf", "prod.tfvars", "main.tf.json", "deep/x.hcl", "k8s-deployment.yaml", "playbook.yml", "values.yaml"),
+        *("deploy/run.sh", "lib/x.jar"),
+    ],
+)
+def test_what_is_of_the_kind_of_files_that_others_run_or_load_is_not_either(project: Path, path: str) -> None:
+    assert not covers(project, "Write", path=path, content="x")
+    assert not covers(project, "Write", path=path.upper(), content="x")
+
+
+@pytest.mark.requirement("auto-safe:kinds")
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("Write", {"path": "a.txt", "content": "#!/bin/sh\n"}),
+        ("Edit", {"path": "a.txt", "old_string": "a", "new_string": "#!/bin/sh"}),
+        ("MultiEdit", {"path": "a.txt", "edits": [{"old_string": "a", "new_string": "#!/bin/sh"}]}),
+        ("ApplyPatch", {"patch": "*** Begin Patch\n*** Add File: b.txt\n+#!/bin/sh\n*** End Patch\n"}),
+        ("FileOperator", {"command": "WriteFile", "filePath": "b.txt", "content": "#!/bin/sh\n"}),
+        ("FileOperator", {"command": "ApplyDiff", "filePath": "a.txt", "searchString": "a", "replaceString": "#!x"}),
+        ("Edit", {"path": "script.txt", "old_string": "a", "new_string": "b"}),
+        ("FileOperator", {"command": "CopyFile", "sourcePath": "script.txt", "destinationPath": "b.txt"}),
+    ],
+)
+def test_a_script_is_a_script_whatever_its_name_is(project: Path, tool: str, arguments: dict[str, Any]) -> None:
+    (project / "a.txt").write_text("a\n")
+    (project / "script.txt").write_text("#!/usr/bin/env python3\na\n")
+    assert not covers(project, tool, **arguments)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *("workspace/a.py", "build/a.txt", "src/hooks/use.ts", "example.com/index.html", "makes.md"),
+        *("src/main.py", "src/app.ts", "lib/search.rb", "pkg/__init__.py", "src/profile.tsx", "data/profile.json"),
+        *("README", "LICENSE", "notes", ".gitignore", "deep/.dockerignore", ".gitkeep", "config/data.json", "arc.py"),
+        *("docs/setup.md", "docs/config.rst", "locale/zh.yml", "index.html", "style.css", "a.csv", "cargo.md"),
+    ],
 )
 def test_ordinary_files_are_not_among_them(project: Path, path: str) -> None:
     assert covers(project, "Write", path=path, content="x")
 
 
 def test_a_file_that_is_executable_is_not_changed_copied_or_moved_unseen(project: Path) -> None:
-    (project / "run").write_text("#!/bin/sh\n")
     (project / "a.txt").write_text("a")
+    (project / "run").write_text("exec something\n")
     assert covers(project, "FileOperator", **edit_file("run"))
     (project / "run").chmod(0o755)
     for arguments in (
@@ -218,7 +263,7 @@ def test_a_file_that_is_executable_is_not_changed_copied_or_moved_unseen(project
 
 def test_each_row_of_the_table_has_a_pattern_and_a_reason() -> None:
     table = load_table()
-    assert len({row.pattern for row in table}) == len(table) > 400
+    assert len({row.pattern for row in table}) == len(table) > 200
     for row in table:
         assert row.pattern == row.pattern.casefold()
         assert "/" not in row.pattern

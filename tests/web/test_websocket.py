@@ -497,6 +497,67 @@ async def test_a_callback_is_pushed_as_its_manifest_says(
                         await asyncio.wait_for(connection.recv(), 0.3)
 
 
+CANVAS = """<<<[TOOL_REQUEST]>>>
+tool_name:「始」FileOperator「末」,
+command1:「始」CreateDirectory「末」,
+directoryPath1:「始」notes「末」,
+command2:「始」CreateCanvas「末」,
+fileName2:「始」sketch.md「末」,
+content2:「始」A first sketch「末」
+<<<[END_TOOL_REQUEST]>>>"""
+
+
+@pytest.mark.requirement("action:reaches-clients", "ws:vcp-paths", "http:human-tool", "backend:stream")
+async def test_a_special_action_reaches_every_kind_of_client(tmp_path: Path) -> None:
+    async with (
+        run_server(tmp_path, settings="vcp_channels = true") as running,
+        follow(running) as plain,
+        follow(running, f"/VCPlog/VCP_Key={running.key}", key=None) as log,
+        follow(running, f"/vcpinfo/VCP_Key={running.key}", key=None) as info,
+        follow(running, "/v1/backend/stream") as backend,
+    ):
+        headers = {"Content-Type": "text/plain"}
+        answer = (await running.request("POST", "/v1/human/tool", data=CANVAS.encode(), headers=headers)).json
+        action = {"_specialAction": "create_canvas", "payload": {"filePath": str(running.project / "canvas/sketch.md")}}
+        assert action.items() <= answer.items()
+        finished = (await receive(plain, 2))[1]
+        assert (finished["type"], action.items() <= finished["data"].items()) == ("call.finished", True)
+        assert action.items() <= (await receive(log, 2))[1]["data"].items()
+        assert (await receive(info, 2))[1] == {
+            "type": "special_action",
+            "data": {"tool_name": "FileOperator", **action},
+        }
+        assert action.items() <= (await receive(backend, 1))[0].items()
+        call = (await running.get(f"/v1/calls/{finished['data']['id']}")).json
+        assert action.items() <= call.items()
+        arguments = {"command": "CreateCanvas", "fileName": "b.md", "content": "x"}
+        written = {
+            dialect: json.dumps((await running.post(f"/v1/tools/FileOperator?dialect={dialect}", arguments)).json)
+            for dialect in ("mcp", "openai", "anthropic")
+        }
+        assert "create_canvas" in json.loads(written["mcp"])["_meta"]["toolyard/specialAction"].values()
+        assert [name for name, text in written.items() if "create_canvas" in text] == ["mcp"]
+
+
+@pytest.mark.requirement("action:reaches-clients")
+async def test_a_payload_that_is_too_large_is_left_out_of_what_is_stored_and_pushed(tmp_path: Path) -> None:
+    place = make_plugin(tmp_path / "given", "Draw", risk="read")
+    answer = {"status": "success", "result": "Drawn.", "_specialAction": "show", "payload": {"svg": "x" * 70_000}}
+    (place / "main.py").write_text(f"print({json.dumps(json.dumps(answer))})\n")
+    async with (
+        run_server(tmp_path) as running,
+        follow(running) as plain,
+        follow(running, "/v1/backend/stream") as backend,
+    ):
+        whole = (await running.post("/v1/tools/Draw?dialect=vcp", {})).json
+        assert (whole["_specialAction"], whole["payload"]) == ("show", answer["payload"])
+        short = {"_specialAction": "show", "payload": None, "payload_left_out": True}
+        finished = (await receive(plain, 2))[1]["data"]
+        assert short.items() <= finished.items()
+        assert short.items() <= (await receive(backend, 1))[0].items()
+        assert short.items() <= (await running.get(f"/v1/calls/{finished['id']}")).json.items()
+
+
 @pytest.mark.requirement("ws:messages")
 async def test_plain_clients_of_the_official_library_can_follow(running_server: RunningServer) -> None:
     call = running_server.yard.request("LS", {})

@@ -16,13 +16,14 @@ const LISTED = {
 };
 const MISSING = {
   text: "'a.txt' does not exist. Check the path.",
-  error: {
-    code: "NOT_FOUND",
-    message: "'a.txt' does not exist.",
+  error: { code: "NOT_FOUND", message: "'a.txt' does not exist." },
+  context: {
     message_code: "file.not_found",
     message_params: { path: "a.txt" },
+    hint: "Check the path.",
+    hint_code: "hint.check_path",
+    hint_params: {},
   },
-  context: { hint: "Check the path.", hint_code: "hint.check_path", hint_params: {} },
 };
 
 it("translates the text of a result by its code", async () => {

@@ -6,7 +6,8 @@ import { toFailure } from "../lib/api";
 import { fromUri, type Media } from "./outcome/call-media";
 import { formatBytes } from "../lib/clock";
 import type { Envelope } from "../lib/envelope";
-import { failureAdvice, resultText } from "../lib/envelope-text";
+import { failureAdvice, failureIn, resultText } from "../lib/envelope-text";
+import { lazyPage } from "../lib/lazy-page";
 import { messageIn } from "../lib/messages";
 import { useResource } from "../lib/resource";
 import { revealHidden } from "../lib/hidden-characters";
@@ -16,13 +17,16 @@ import { Code } from "./code";
 import { Icon } from "./icon";
 import { MessageText } from "./message-text";
 import { DataView, Facts } from "./outcome/data-view";
-import { FullOutput } from "./outcome/full-output";
 import { MediaPart } from "./outcome/media-part";
 import { splitOutcome, type OutcomeParts } from "./outcome/parts";
 import { outcomeWords as words } from "./outcome/words";
 import { filesOf, Patch } from "./patch";
 import type { Json as Value } from "./schema-form";
 import { ErrorText, Notice } from "./state";
+
+const FullOutput = lazyPage<{ path: string }>(() =>
+  import("./outcome/full-output").then((module) => ({ default: module.FullOutput })),
+);
 
 interface Cut {
   kept_bytes?: number;
@@ -72,7 +76,7 @@ export function Outcome({
           <strong class="mono" data-given>
             {envelope.error.code}
           </strong>
-          <ErrorText error={toFailure(envelope.error)} />
+          <ErrorText error={toFailure(failureIn(envelope.error, envelope.context))} />
           {advice?.more && (
             <p class="quiet" data-given>
               {revealHidden(advice.more)}

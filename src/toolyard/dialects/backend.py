@@ -28,6 +28,7 @@ def encode(call: ToolCall, outcome: Outcome, *, uuid: str) -> dict[str, Any]:
         "tool_use_id": call.use_id or call.id,
         "uuid": uuid,
         "data": data,
+        **outcome.extras.summarize_action(),
     }
 
 

@@ -67,7 +67,16 @@ def _list_findings(data: JsonObject) -> Iterator[Json]:
 
 
 def _write_finding(finding: Json) -> str:
+    """Return a finding in words. Those of plugins may lack any member; a severity that is a number says nothing."""
     if not isinstance(finding, dict):
         return f"- {finding}"
-    place = f"line {finding.get('line')}, column {finding.get('column')}"
-    return f"- {place} [{finding.get('severity')}] {finding.get('message')}"
+    place = ", ".join(f"{name} {finding[name]}" for name in ("line", "column") if _is_number(finding.get(name)))
+    severity, message = finding.get("severity"), finding.get("message")
+    said = message if isinstance(message, str) and message.strip() else json.dumps(finding, ensure_ascii=False)
+    if isinstance(severity, str) and severity.strip():
+        return " ".join(filter(None, ("-", place, f"[{severity}]", said)))
+    return f"- {place}: {said}" if place else f"- {said}"
+
+
+def _is_number(value: Json) -> bool:
+    return isinstance(value, int | float | str) and not isinstance(value, bool) and str(value).isdigit()

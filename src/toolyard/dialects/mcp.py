@@ -6,7 +6,7 @@ data follow it. The structured content is the envelope, or what an MCP server ha
 
 import json
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 from urllib.parse import quote
 
 from toolyard.dialects.content import list_parts
@@ -14,12 +14,16 @@ from toolyard.protocol.content import Part, Text
 from toolyard.protocol.outcome import Outcome
 from toolyard.protocol.shown_outcome import drop_repeats
 
+SPECIAL_ACTION: Final = "toolyard/specialAction"  # in ``_meta``: for the client, never for the model
+
 
 def encode(outcome: Outcome) -> dict[str, Any]:
+    action = outcome.extras.describe_action()
     return {
         "content": [_encode_part(part) for part in (*list_parts(outcome), *_list_data_parts(outcome))],
         **_encode_structured(outcome),
         "isError": outcome.envelope.error is not None,
+        **({"_meta": {SPECIAL_ACTION: action}} if action else {}),
     }
 
 

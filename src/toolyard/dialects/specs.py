@@ -22,8 +22,6 @@ ENVELOPE: Final[JsonObject] = {
             "properties": {
                 "code": {"type": "string", "enum": [code.value for code in ErrorCode]},
                 "message": {"type": "string"},
-                "message_code": {"type": "string"},
-                "message_params": {"type": "object"},
             },
         },
         "stats": {"type": "object"},

@@ -16,16 +16,12 @@ _SENTENCE = re.compile(r"\S.*?(?:[.!?](?=\s|$)|[。！？]|$)", re.MULTILINE)
 
 def encode(outcome: Outcome) -> dict[str, Any]:
     """Return the VCP v2 answer; ``partial`` is a success here: its text says why it is incomplete."""
-    envelope, extras = outcome.envelope, outcome.extras
+    envelope = outcome.envelope
     message: dict[str, Any] = {"status": "error" if envelope.error else "success"}
     if envelope.error:
         message["error"] = envelope.error.message
     message["result"] = {"content": [_encode_part(part) for part in list_parts(outcome)], "details": _details(outcome)}
-    if extras.action is not None:
-        message["_specialAction"] = extras.action
-    if extras.payload is not None:
-        message["payload"] = extras.payload
-    return message
+    return message | outcome.extras.describe_action()
 
 
 def _details(outcome: Outcome) -> JsonObject:

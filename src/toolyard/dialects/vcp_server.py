@@ -9,15 +9,29 @@ LOG: Final = "VCPLog"
 INFO: Final = "VCPInfo"
 _MAX_CONTENT = 500
 _BRIEF = ("status", "message")
+_ACTION = ("_specialAction", "payload", "payload_left_out")
 
 
 def connected_message(channel: str) -> JsonObject:
     return {"type": "connection_ack", "message": f"WebSocket connection successful for {channel}."}
 
 
-def log_line(tool: str, *, failed: bool, content: str) -> JsonObject:
-    status = "error" if failed else "success"
-    return {"type": "vcp_log", "data": {"tool_name": tool, "status": status, "content": content[:_MAX_CONTENT]}}
+def log_line(call: JsonObject) -> JsonObject:
+    """Return the line for the data of a ``call.finished`` event, with the special action that its tool asks for."""
+    status = "success" if call.get("error") is None else "error"
+    content = str(call.get("text", ""))[:_MAX_CONTENT]
+    data: JsonObject = {"tool_name": call.get("tool"), "status": status, "content": content}
+    return {"type": "vcp_log", "data": data | _read_action(call)}
+
+
+def action_message(call: JsonObject) -> JsonObject | None:
+    """Return the special action of a finished call as a message of its own; None when it has none."""
+    action = _read_action(call)
+    return {"type": "special_action", "data": {"tool_name": call.get("tool"), **action}} if action else None
+
+
+def _read_action(call: JsonObject) -> JsonObject:
+    return {name: call[name] for name in _ACTION if name in call}
 
 
 def approval_request(request: JsonObject, at: float, local_time: str) -> JsonObject:
@@ -61,7 +75,7 @@ def human_answer(encoded: dict[str, Any], *, maid: str | None, at: str, hint: st
         signed["MaidName"] = maid
     if "error" in encoded:
         return {"plugin_error": add_hint(encoded["error"], hint), **signed}
-    return {**encoded["result"], **signed}
+    return {**encoded["result"], **{name: encoded[name] for name in _ACTION if name in encoded}, **signed}
 
 
 def human_schedule_answer(schedule_id: str, tool: str, *, requested: str, due: str) -> JsonObject:

@@ -6,7 +6,7 @@ from toolyard.message import Message, join_sentences
 from toolyard.protocol.call import ToolCall, split_batch
 from toolyard.protocol.envelope import Fault, Status
 from toolyard.protocol.json import Json, JsonObject
-from toolyard.protocol.outcome import BatchItem, Result
+from toolyard.protocol.outcome import BatchItem, Extras, Result
 from toolyard.protocol.tool import Tool
 
 
@@ -21,7 +21,7 @@ def combine_items(items: Sequence[BatchItem]) -> tuple[Result, Fault | None]:
     """Combine the outcomes of all items into one result; a fault only when none of them succeeded."""
     envelopes = [item.outcome.envelope for item in items]
     failed: list[Json] = [
-        {"item": str(number), **envelope.error.to_json()}
+        {"item": str(number), **envelope.error.to_dict()}
         for number, envelope in enumerate(envelopes, 1)
         if envelope.error
     ]
@@ -44,4 +44,11 @@ def combine_items(items: Sequence[BatchItem]) -> tuple[Result, Fault | None]:
     if failed:
         data["failed_items"] = failed
     partial = any(envelope.status is not Status.SUCCESS for envelope in envelopes)
-    return Result(data=data, text=text, partial=partial), None if good else envelopes[0].error
+    result = Result(data=data, text=text, partial=partial, extras=_find_action(items))
+    return result, None if good else envelopes[0].error
+
+
+def _find_action(items: Sequence[BatchItem]) -> Extras:
+    """Return the special action of a batch: a client can do one, and the last is what it is left with."""
+    asked = [item.outcome.extras for item in items if item.outcome.extras.action is not None]
+    return Extras(action=asked[-1].action, payload=asked[-1].payload) if asked else Extras()

@@ -253,6 +253,7 @@ class Journal:
         now, record = self._now(), call.record
         envelope, course = outcome.envelope, outcome.course
         arguments, written, size = self._build_result(call, envelope)
+        action = cast("JsonObject", self._mask.json(outcome.extras.summarize_action()))
         text, reason = envelope.text[:_MAX_SEARCHED], envelope.context.get("reason")
         if not envelope.error:  # which has a message of its own
             text = cut_message(envelope.text, _MAX_SEARCHED)
@@ -264,12 +265,12 @@ class Journal:
         )  # fmt: skip
         result = CallResult(
             id=record.id, created=record.started, updated=now, arguments=arguments, envelope=written,
-            process=course.process,
+            process=course.process, action=action,
         )  # fmt: skip
         changes = [ended.to_record(), result.to_record(), *also]
         crashpoint("journal.before-finished")
         events = [] if record.version else [record.to_event("started", record.started)]
-        has_won = await self._store.commit(changes, [*events, ended.to_event("finished", now)], lasting=False)
+        has_won = await self._store.commit(changes, [*events, ended.to_event("finished", now, action)], lasting=False)
         crashpoint("journal.finished")
         return has_won
 

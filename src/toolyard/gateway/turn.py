@@ -16,7 +16,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 
 from toolyard.gateway.chat_record import ChatRecord
 from toolyard.gateway.faults import (
@@ -45,8 +45,26 @@ from toolyard.gateway.reply.reply import Reply
 from toolyard.gateway.reply.request_filter import RequestFilter
 from toolyard.gateway.reply.streamed_reply import StreamedReply
 from toolyard.gateway.reply.unstreamed_reply import UnstreamedReply
-from toolyard.gateway.sinks.display import Show, approval_event, call_event, limit_note, write_approvals, write_results
-from toolyard.gateway.sinks.events import CallUpdate, Delta, Ending, Failed, Finished, Note, ReplyEnded, TurnEvent
+from toolyard.gateway.sinks.display import (
+    Show,
+    approval_event,
+    call_event,
+    limit_note,
+    list_actions,
+    write_approvals,
+    write_results,
+)
+from toolyard.gateway.sinks.events import (
+    CallUpdate,
+    Delta,
+    Ending,
+    Failed,
+    Finished,
+    Note,
+    ReplyEnded,
+    SpecialActions,
+    TurnEvent,
+)
 from toolyard.gateway.token_limit import is_token_limit_refusal, rename_token_limit
 from toolyard.gateway.tool_calls import native_calls, text_calls
 from toolyard.gateway.tool_calls.bounds import Bounds
@@ -224,8 +242,8 @@ class Turn:
                 async with aclosing(self._run_jobs(jobs, reply)) as updates:
                     async for update in updates:
                         yield update
-                if text := write_results(self.request.show, self._results, reply.visible_tail, await self._publish()):
-                    yield self._make_note(text)
+                for event in await self._describe_results(reply):
+                    yield event
                 if all(job.is_detached for job in jobs):
                     yield self._finish(reply)  # with calls of the client's own tools, if it has any
                     return
@@ -243,6 +261,15 @@ class Turn:
             self.close()
             self._streamed = self._reply = self._new_reply()  # the turn may be kept, and its replies are large
             self._visible_texts.clear()
+
+    async def _describe_results(self, reply: Reply) -> list[TurnEvent]:
+        """Return what the client gets of the results of a round: a text, and what it is asked to do."""
+        show, told = self.request.show, list[TurnEvent]()
+        if text := write_results(show, self._results, reply.visible_tail, await self._publish()):
+            told.append(self._make_note(text))
+        if actions := list_actions(show, self._results):
+            told.append(SpecialActions(self._mask_json(actions)))
+        return told
 
     def _describe_use(self, reply: Reply) -> JsonObject:
         """Return the tokens of a round for a client that draws them; an empty object when nothing is known."""
@@ -582,8 +609,10 @@ class Turn:
                 self._remember_early()
             self.record.add_work(job.tool, ran.state.value, ran.text)
         if self._updates is not None and self.request.show is Show.EVENTS:
-            update = json_bytes(call_event(job, ran) | self._stamp_time()).decode()
-            self._updates.put_nowait(CallUpdate(json_value(self._tools.mask(update))))
+            self._updates.put_nowait(CallUpdate(self._mask_json(call_event(job, ran) | self._stamp_time())))
+
+    def _mask_json(self, value: Any) -> Any:
+        return json_value(self._tools.mask(json_bytes(value).decode()))
 
 
 async def _next_update(updates: "asyncio.Queue[CallUpdate | None]") -> CallUpdate | None:

@@ -94,7 +94,10 @@ class VcpImport:
             return f"a {manifest.type.value} runs inside VCPToolBox's own Node process"
         plugin = self.yard.plugins.plugins.get(manifest.name)
         if plugin is None and any(manifest.name in (t.spec.name, *t.spec.aliases) for t in self.yard.tools):
-            return "Toolyard has a built-in tool of this name"
+            return (
+                "Toolyard has a built-in tool of this name; to use this one, set built_in.FileOperator = false and "
+                "import again"
+            )
         return ""
 
     def _copy_plugin(self, report: ImportReport, folder: Path, manifest: Manifest, *, blocked: bool) -> bool:

@@ -55,12 +55,14 @@ class Plugins:
         project: Path,
         trust: Trust,
         reserved: Collection[str] = (),
+        replaceable: Collection[str] = (),
         programs: Programs,
         own_command: OwnCommand = FOR_DEFAULT_HOME,
     ) -> None:
         self._roots, self._own_command = tuple(roots), own_command
         self.trust, self._project = trust, project
         self._reserved = frozenset(name.casefold() for name in reserved)
+        self._replaceable = frozenset(name.casefold() for name in replaceable)
         self._programs, self._programs_of_shipped = programs, programs.with_our_python()
         self._disabled = StateFile(home / DISABLED_FILE)
         self._files: dict[Path, PluginFiles] = {}
@@ -206,20 +208,22 @@ class Plugins:
         if manifest is None:
             return plugin
         if manifest.name.casefold() in self._reserved:
-            return replace(
-                plugin,
-                state=PluginState.SHADOWED,
-                reason=Message(
-                    "plugin.name_is_built_in",
-                    "{name} is a built-in tool: rename the plugin",
-                    name=manifest.name,
-                ),
-            )
+            return replace(plugin, state=PluginState.SHADOWED, reason=self._reserved_reason(manifest.name))
         if manifest.unsupported:
             return replace(plugin, state=PluginState.UNSUPPORTED, reason=manifest.unsupported)
         if files.config is None:
             return plugin
         return self._inspect_command(plugin, manifest, files, before)
+
+    def _reserved_reason(self, name: str) -> Message:
+        if name.casefold() not in self._replaceable:
+            return Message("plugin.name_is_built_in", "{name} is a built-in tool: rename the plugin", name=name)
+        return Message(
+            "plugin.name_is_replaceable",
+            "{name} is a built-in tool: rename the plugin, or turn the built-in one off in the settings "
+            "(built_in.FileOperator = false) and start again",
+            name=name,
+        )
 
     def _inspect_command(self, plugin: Plugin, manifest: Manifest, files: PluginFiles, before: Plugin | None) -> Plugin:
         """Complete a plugin whose files are good: its command, and whether it is allowed."""

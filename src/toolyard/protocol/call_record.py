@@ -5,6 +5,7 @@ from typing import Annotated, Final, NamedTuple
 
 from toolyard.message import Message, to_fields
 from toolyard.protocol.client_json import INTERNAL, Doc, to_client_json
+from toolyard.protocol.envelope import move_codes
 from toolyard.protocol.json import Json, JsonObject
 from toolyard.protocol.record_body import (
     read_message,
@@ -121,7 +122,8 @@ class CallRecord(NamedTuple):
     def to_json(self) -> JsonObject:
         return to_client_json(self)
 
-    def to_event(self, type_: str, at: float) -> NewEvent:
+    def to_event(self, type_: str, at: float, action: JsonObject | None = None) -> NewEvent:
+        """Return what happened to it as an event; ``action`` is the special action that its tool asks clients for."""
         data: JsonObject = {"id": self.id, "tool": self.tool, "caller": self.caller, "state": self.state.value}
         for name in _IN_EVENTS:
             value = getattr(self, name)
@@ -129,7 +131,7 @@ class CallRecord(NamedTuple):
                 data |= to_fields(name, value)
             elif value is not None:
                 data[name] = to_client_json(value) if name == "undone" else value
-        return NewEvent(type=f"call.{type_}", at=at, data=data)
+        return NewEvent(type=f"call.{type_}", at=at, data={**data, **(action or {})})
 
 
 def _read_text(body: JsonObject) -> str | None:
@@ -137,7 +139,7 @@ def _read_text(body: JsonObject) -> str | None:
 
 
 class CallResult(NamedTuple):
-    """The complete result of a call: its arguments, its envelope, and the process of a plugin."""
+    """The complete result of a call: its arguments, its envelope, its special action, and the process of a plugin."""
 
     id: str
     created: float
@@ -145,21 +147,24 @@ class CallResult(NamedTuple):
     arguments: Json
     envelope: JsonObject | None
     process: JsonObject | None = None
+    action: JsonObject | None = None
 
     @classmethod
     def from_record(cls, record: Record) -> "CallResult":
         body = record.body
         return cls(
             id=record.id, created=record.created, updated=record.updated, arguments=body.get("arguments"),
-            envelope=read_object(body, "envelope") or None, process=read_object(body, "process") or None,
+            envelope=dict(move_codes(read_object(body, "envelope"))) or None,
+            process=read_object(body, "process") or None, action=read_object(body, "action") or None,
         )  # fmt: skip
 
     def to_record(self) -> Record:
-        return Record(
-            kind=RESULT, id=self.id, state=KEPT, created=self.created, updated=self.updated, body=self.to_json()
-        )
+        body: JsonObject = {"arguments": self.arguments, "envelope": self.envelope}
+        body |= {"process": self.process} if self.process else {}
+        body |= {"action": self.action} if self.action else {}
+        return Record(kind=RESULT, id=self.id, state=KEPT, created=self.created, updated=self.updated, body=body)
 
     def to_json(self) -> JsonObject:
         """Return the members that a call has beside those of its record."""
-        content: JsonObject = {"arguments": self.arguments, "envelope": self.envelope}
+        content: JsonObject = {"arguments": self.arguments, "envelope": self.envelope, **(self.action or {})}
         return {**content, "process": self.process} if self.process else content

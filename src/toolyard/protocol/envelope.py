@@ -3,9 +3,10 @@
 An ``Envelope`` that exists is valid: its rules are checked when it is built, so no reader has to check again. Its JSON
 has the keys ``status``, ``data``, ``text``, ``error`` (only on errors), ``stats``, ``context``, in this order and no
 others. ``data``, ``stats`` and ``context`` are shared with the JSON form: treat them as read-only. Models and programs
-get ``to_dict``. Clients that show an envelope to people get ``to_json``: it has the code and the parameters of a text
-that is a message in its ``context``, as ``text_code`` and ``text_params``, and for a failure the hint at the end of the
-text, as ``hint``, ``hint_code`` and ``hint_params``.
+get ``to_dict``: its sentences have no codes. Clients that show an envelope to people get ``to_json``: its ``context``
+has the code and the parameters of a text that is a message, as ``text_code`` and ``text_params``, and for a failure
+those of the error's message, as ``message_code`` and ``message_params``, and the hint at the end of the text, as
+``hint``, ``hint_code`` and ``hint_params``; each of ``data.failed_items`` has those of its message beside it.
 """
 
 import math
@@ -17,7 +18,7 @@ from typing import Any
 
 from toolyard.errors import InvalidEnvelope
 from toolyard.message import Message, from_fields, read_hint, restore_hint, to_fields
-from toolyard.protocol.json import JsonObject, json_problem
+from toolyard.protocol.json import Json, JsonObject, json_problem
 
 
 class Status(StrEnum):
@@ -46,7 +47,11 @@ class Fault:
     code: ErrorCode
     message: str  # often a Message, with a code and parameters
 
+    def to_dict(self) -> JsonObject:
+        return {"code": self.code.value, "message": self.message}
+
     def to_json(self) -> JsonObject:
+        """Return the JSON form for records and events, with the code and the parameters of its message."""
         return {"code": self.code.value, **to_fields("message", self.message)}
 
 
@@ -66,7 +71,7 @@ class Envelope:
             raise InvalidEnvelope(problems)
 
     def to_dict(self) -> dict[str, Any]:
-        error = {"error": self.error.to_json()} if self.error else {}
+        error = {"error": self.error.to_dict()} if self.error else {}
         return {
             "status": self.status.value,
             "data": self.data,
@@ -77,13 +82,15 @@ class Envelope:
         }
 
     def to_json(self) -> dict[str, Any]:
-        """Return the JSON form with the code and the parameters of its text."""
+        """Return the JSON form with the codes and the parameters of its sentences."""
         written = self.to_dict()
+        codes = to_fields("message", self.error.message) if self.error else {}
         if isinstance(self.text, Message):
             hint = read_hint(self.text)
-            fields = to_fields("hint", hint) if hint else to_fields("text", self.text)
-            fields.pop("text", None)
-            written["context"] = {**self.context, **fields}
+            codes |= to_fields("hint", hint) if hint else to_fields("text", self.text)
+        written["context"] = {**self.context, **_leave_out(codes, ("message", "text"))}
+        if isinstance(failed := self.data.get("failed_items"), list):
+            written["data"] = {**self.data, "failed_items": [_write_item(item) for item in failed]}
         return written
 
     @classmethod
@@ -94,17 +101,39 @@ class Envelope:
         problems = list(_shape_problems(value))
         if problems:
             raise InvalidEnvelope(problems)
-        error = value.get("error")
-        fault = Fault(ErrorCode(error["code"]), from_fields("message", error)) if error else None
-        text, context = _read_text(value["text"], value["context"], fault)
+        value = move_codes(value)
+        data, context, error = value["data"], value["context"], value.get("error")
+        fault = None
+        if error:
+            fault = Fault(ErrorCode(error["code"]), from_fields("message", {**context, **error}))
+            context = _leave_out(context, MESSAGE_KEYS)
+        text, context = _read_text(value["text"], context, fault)
+        if isinstance(failed := data.get("failed_items"), list):
+            data = {**data, "failed_items": [_read_item(item) for item in failed]}
         return cls(
-            status=Status(value["status"]),
-            data=value["data"],
-            text=text,
-            error=fault,
-            stats=value["stats"],
-            context=context,
+            status=Status(value["status"]), data=data, text=text, error=fault, stats=value["stats"], context=context
         )
+
+
+def move_codes(envelope: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the JSON of an envelope with the codes of its error in ``context``: earlier versions left them in it."""
+    error, context = envelope.get("error"), envelope.get("context")
+    if not isinstance(error, dict) or not isinstance(context, dict) or not error.keys() & set(MESSAGE_KEYS):
+        return envelope
+    codes = {name: error[name] for name in MESSAGE_KEYS if name in error}
+    return {**envelope, "error": _leave_out(error, MESSAGE_KEYS), "context": {**context, **codes}}
+
+
+def _write_item(item: Json) -> Json:
+    message = item.get("message") if isinstance(item, dict) else None
+    return {**item, **to_fields("message", message)} if isinstance(item, dict) and isinstance(message, str) else item
+
+
+def _read_item(item: Json) -> Json:
+    if not isinstance(item, dict) or not isinstance(item.get("message"), str):
+        return item
+    message = from_fields("message", item)
+    return {**_leave_out(item, MESSAGE_KEYS), "message": message} if isinstance(message, Message) else item
 
 
 def _read_text(text: str, context: JsonObject, fault: Fault | None) -> tuple[str, JsonObject]:
@@ -115,8 +144,8 @@ def _read_text(text: str, context: JsonObject, fault: Fault | None) -> tuple[str
     return (message, _leave_out(context, TEXT_KEYS)) if isinstance(message, Message) else (text, context)
 
 
-def _leave_out(context: JsonObject, names: Collection[str]) -> JsonObject:
-    return {name: value for name, value in context.items() if name not in names}
+def _leave_out(values: JsonObject, names: Collection[str]) -> JsonObject:
+    return {name: value for name, value in values.items() if name not in names}
 
 
 def is_partial(data: Mapping[str, object]) -> bool:
@@ -129,10 +158,11 @@ def is_partial(data: Mapping[str, object]) -> bool:
     )
 
 
-TEXT_KEYS = ("text_code", "text_params")  # of the context, for a text that is a message
+MESSAGE_KEYS = ("message_code", "message_params")  # of the context, for an error whose message has a code
+TEXT_KEYS = ("text_code", "text_params")  # and for a text that is a message
 HINT_KEYS = ("hint", "hint_code", "hint_params")
 KEYS = ("status", "data", "text", "error", "stats", "context")
-_ERROR_KEYS = {"code", "message", "message_code", "message_params"}
+_ERROR_KEYS = {"code", "message", *MESSAGE_KEYS}  # the codes only from earlier versions
 _REASON = r"[A-Z][A-Z0-9_]*"
 
 

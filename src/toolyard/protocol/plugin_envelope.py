@@ -9,10 +9,13 @@ from dataclasses import dataclass
 
 from toolyard.errors import InvalidEnvelope
 from toolyard.message import Message
-from toolyard.protocol.envelope import KEYS, TEXT_KEYS, Envelope, ErrorCode, Fault, Status, is_partial
+from toolyard.protocol.envelope import KEYS, MESSAGE_KEYS, TEXT_KEYS, Envelope, ErrorCode, Fault, Status, is_partial
 from toolyard.protocol.json import Json, JsonObject
 
-HOST_CONTEXT = ("params_input", "reason", "warnings", "full_text_path", *TEXT_KEYS, "hint_code", "hint_params")
+HOST_CONTEXT = (
+    *("params_input", "reason", "warnings", "full_text_path"),
+    *(*MESSAGE_KEYS, *TEXT_KEYS, "hint_code", "hint_params"),
+)
 _MEASURED: Mapping[str, int | float | str] = {"time_ms": 0}
 _KNOWN: JsonObject = {"cwd": ".", "params_input": {}}
 _EVERY_ENVELOPE = ("params_input",)  # dropping a copy of the host's own needs no warning
@@ -53,7 +56,7 @@ def read_envelope(answer: Mapping[str, Json], status: Status, describe: Callable
                 "items; it was taken as partial.",
             )
         )
-    stats, context = _read_stats(answer.get("stats"), corrections), _read_context(answer.get("context"), corrections)
+    stats, context = _read_stats(answer.get("stats"), corrections), read_context(answer.get("context"), corrections)
     envelope = Envelope(status=status, data=data, text=text, error=error, stats=stats, context={**_KNOWN, **context})
     return PluginEnvelope(envelope, context, tuple(corrections))
 
@@ -155,7 +158,13 @@ def _read_stats(stats_value: Json, corrections: list[str]) -> dict[str, int | fl
     return stats
 
 
-def _read_context(value: Json, corrections: list[str]) -> JsonObject:
+def is_context(value: Json) -> bool:
+    """Return whether a value is meant as the context of an envelope: it says in which folder the plugin worked."""
+    return isinstance(value, dict) and "cwd" in value
+
+
+def read_context(value: Json, corrections: list[str]) -> JsonObject:
+    """Return the context that a plugin printed, without the host's keys and wrong values."""
     if value is not None and not isinstance(value, dict):
         corrections.append(
             Message("answer.context_no_object", "context of its envelope is no object; it was left out.")

@@ -8,13 +8,14 @@ Read in this order:
   too (VCP v2) the details are ``data``; any other JSON is data. A result that has a ``status`` of its own, as old
   plugins nest it, is opened once. Without ``result``, ``data`` is the result.
 
-Nothing is dropped: keys beside ``result`` are in ``data``, warnings in ``context.warnings``. They are for the plugin's
-author, not for a model: only a partial result ends with them, to say why it is partial, and with the next step.
+Nothing is dropped: keys beside ``result`` are in ``data``, a ``context`` that has a ``cwd`` is the envelope's, warnings
+are in ``context.warnings``. They are for the plugin's author, not for a model: only a partial result ends with them, to
+say why it is partial, and with the next step.
 """
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from toolyard.message import Message, join_paragraphs
 from toolyard.protocol.content import Blob, Media, Part, Text
@@ -26,7 +27,7 @@ from toolyard.protocol.json import Json, JsonObject, json_problem
 from toolyard.protocol.next_step import has_next_step, step_after_partial
 from toolyard.protocol.outcome import Result
 from toolyard.protocol.plugin_content import read_parts, take_media
-from toolyard.protocol.plugin_envelope import fits_envelope, is_envelope, read_envelope
+from toolyard.protocol.plugin_envelope import fits_envelope, is_context, is_envelope, read_context, read_envelope
 from toolyard.protocol.plugin_forms import STATUSES
 from toolyard.protocol.plugin_text import (
     describe_data,
@@ -48,10 +49,11 @@ class _Answer:
     plugin: str
     warnings: tuple[str, ...]
     extras: Extras
+    own_context: JsonObject = field(default_factory=dict)
 
     @property
     def context(self) -> JsonObject:
-        return {"warnings": list(self.warnings)} if self.warnings else {}
+        return {**self.own_context, "warnings": list(self.warnings)} if self.warnings else self.own_context
 
     def note(self, text: str) -> str:
         """Return the end of a partial text: why it is partial, and the next step unless the text names one."""
@@ -171,6 +173,10 @@ def _from_envelope(answer: _Answer, fields: JsonObject, status: Status) -> Resul
 
 def _from_answer(answer: _Answer, fields: JsonObject, status: Status) -> Result:
     named = "result" if "result" in fields or "data" not in fields else "data"
+    if is_context(fields.get("context")):
+        corrections: list[str] = []
+        answer = replace(answer, own_context=read_context(fields.pop("context"), corrections))
+        answer = answer.add_warnings(*corrections)
     others = {key: value for key, value in fields.items() if key not in ("status", "error", named)}
     if status is Status.ERROR:
         raise _to_failure(answer, fields, others, fields.get(named))

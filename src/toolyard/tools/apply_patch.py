@@ -73,6 +73,8 @@ class ApplyPatch(ChangingTool):
             current = {
                 path: _CurrentFile(target, self._files.read_document(target)) for path, target in targets.items()
             }
+            for now in current.values():
+                self._files.require_unchanged(call, now.target.path, now.document.raw if now.document else None)
             planned = self._plan_files(call, changes, current)
             for file in planned:
                 require_no_new_mask(call, file.new_path or file.path, file.before or "", file.after or "")

@@ -109,8 +109,17 @@ def describe_findings(findings: Sequence[Finding], file: str = "") -> str:
 class FileChanger:
     """One for all writing tools of a Yard."""
 
-    def __init__(self, workspace: Workspace, undo: Undo, reads: ReadHistory, fallback_encodings: Sequence[str]) -> None:
-        self._workspace, self._undo, self._reads = workspace, undo, reads
+    def __init__(
+        self,
+        workspace: Workspace,
+        undo: Undo,
+        reads: ReadHistory,
+        fallback_encodings: Sequence[str],
+        *,
+        strict: bool = False,
+    ) -> None:
+        """``strict``: refuse an edit of a file that has changed since its caller read it, also where it would fit."""
+        self._workspace, self._undo, self._reads, self._strict = workspace, undo, reads, strict
         self._fallbacks = tuple(fallback_encodings)
 
     def change(
@@ -180,8 +189,18 @@ class FileChanger:
                     raw,
                 )
             return
-        if not overwrites or raw is None or call.force or call.arguments["dry_run"]:
-            return
+        if not overwrites:
+            self.require_unchanged(call, path, raw)
+        elif raw is not None and not call.force and not call.arguments["dry_run"]:
+            self._require_known(call, path, raw)
+
+    def require_unchanged(self, call: ToolCall, path: str, raw: bytes | None) -> None:
+        """Refuse an edit, where edits are strict, of a file that has changed since its caller read it."""
+        if self._strict and raw is not None and not call.force and self._reads.recall(call.caller, path) is not None:
+            self._require_known(call, path, raw)
+
+    def _require_known(self, call: ToolCall, path: str, raw: bytes) -> None:
+        """Refuse a file that its caller has not read, or not as it is."""
         known = self._reads.recall(call.caller, path)
         if known is None:
             raise _stale_failure(path, Message("file.not_read_yet", "exists, and you have not read it"), raw)

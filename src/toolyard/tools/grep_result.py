@@ -135,7 +135,7 @@ def _changed_file_item(path: str) -> Json:
     message = Message(
         "grep.file_changed", "'{path}' changed while it was searched, so what was found in it is not told.", path=path
     )
-    return {"item": path, **Fault(ErrorCode.CONFLICT, message).to_json()}
+    return {"item": path, **Fault(ErrorCode.CONFLICT, message).to_dict()}
 
 
 def _write_summary(arguments: Mapping[str, Any], search: FinishedSearch, count: int, there: int) -> str:

@@ -52,9 +52,9 @@ def build_failed_items(faults: Sequence[tuple[str, str, int]]) -> list[Json]:
 def _describe_fault(path: str, what: str, number: int) -> dict[str, Json]:
     if number:
         failure = to_failure(OSError(number, os.strerror(number)), path)
-        return Fault(failure.code, failure.message).to_json()
+        return Fault(failure.code, failure.message).to_dict()
     message = Message("search.file_problem", "'{path}': {problem}.", path=path, problem=what)
-    return Fault(ErrorCode.EXECUTION_ERROR, message).to_json()
+    return Fault(ErrorCode.EXECUTION_ERROR, message).to_dict()
 
 
 def build_skip_stats(

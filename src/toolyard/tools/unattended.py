@@ -5,7 +5,8 @@ call is over, also for a batch and for calls beside it: nothing that runs unatte
 what is moved or deleted is a plain file. Whatever is in doubt is not let through.
 
 What other programs run or obey by themselves is not let through either: nobody would have seen it when it runs. These
-are plugins' folders, the programs of MCP servers, files that are executable, and the names in ``obeyed_files.toml``.
+are plugins' folders, the programs of MCP servers, files that are executable or begin with ``#!``, or would, and the
+kinds and names of ``obeyed_files``.
 
 The size of a change is measured before it runs, so that undo has room for it. What a batch replaces, copies, moves or
 deletes must exist now, and no item before may touch it: so its size is known. A call may need half of what undo keeps
@@ -49,6 +50,7 @@ _NEEDS: Final = {
 _ROOTS = frozenset({"plugin", "plugins"})  # of the project, where a plugin may come to stand
 _PLACES: Final = ("path", "source", "destination")
 _EXECUTABLE = stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH
+_SHEBANG = "#!"
 _STEP = 512  # bytes of a record, but for its paths
 _NOTED = 12  # bytes of a record for one of a path, which is in it twice and escaped
 _COPIES = 4  # of what is replaced: the record, the trash, the transaction, the file itself
@@ -93,6 +95,8 @@ class Unattended:
         command = str(arguments.get("command") or "")
         if command and command not in _WRITES | _TAKES:
             raise _refusal(command)
+        if _writes_script(arguments):
+            raise _refusal(_SHEBANG)
         real = {path: self._resolve(path) for path in _list_paths(arguments)}
         needed = arguments.get(_NEEDS.get(command, ""))
         if needed is not None:
@@ -132,7 +136,7 @@ class Unattended:
         """Resolve a path; return the real path and the file's size. Raises Failure for an executable file."""
         try:
             with self._workspace.open_file(path) as file:
-                if file.stat.st_mode & _EXECUTABLE:
+                if file.stat.st_mode & _EXECUTABLE or os.pread(file.fd, len(_SHEBANG), 0) == _SHEBANG.encode():
                     raise _refusal(path)
                 return file.path, file.stat.st_size
         except Failure as failure:
@@ -150,6 +154,16 @@ class Unattended:
         with self._workspace.open_file(path) as file, self._workspace.open_entry(path, follow=not plain) as entry:
             if file.path in touched or not stat.S_ISREG(entry.stat.st_mode):
                 raise _refusal(path)
+
+
+def _writes_script(arguments: JsonObject) -> bool:
+    """Return whether a new text begins like a program, whatever the name of its file is."""
+    texts = [str(arguments.get(name) or "") for name in ("content", "new_string", "replaceString")]
+    edits = arguments.get("edits")
+    texts += (
+        [str(edit.get("new_string")) for edit in edits if isinstance(edit, dict)] if isinstance(edits, list) else []
+    )
+    return any(text.startswith(_SHEBANG) for text in texts) or f"\n+{_SHEBANG}" in str(arguments.get("patch") or "")
 
 
 def _list_paths(arguments: JsonObject) -> Iterator[str]:

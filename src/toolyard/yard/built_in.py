@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from toolyard.config import Config
 from toolyard.engine.lazy_tool import BUILD_LOCK, LazyTool
 from toolyard.protocol.tool import Tool
+from toolyard.settings import REPLACEABLE
 from toolyard.workspace.transaction_records import list_record_files, records_folder
 from toolyard.workspace.workspace import Workspace
 
@@ -27,7 +28,7 @@ class BuiltInTools:
         self._config, self._workspace, self._now = config, workspace, now
         self._transactions_folder = config.home / "transactions"
         self._encodings = config.settings.fallback_encodings
-        self.tools = (
+        tools = (
             LazyTool("LS", self._build_ls),
             LazyTool("Glob", self._build_glob),
             LazyTool("Grep", self._build_grep),
@@ -40,11 +41,17 @@ class BuiltInTools:
             LazyTool("WebFetch", self._build_web_fetch),
             LazyTool("FileOperator", self._build_file_operator, aliases=("ServerFileOperator",)),
         )
+        self.tools = tuple(tool for tool in tools if config.settings.built_in.get(tool.name, True))
 
     @property
     def names(self) -> tuple[str, ...]:
         """All names and aliases, which no other tool may have."""
         return tuple(name for tool in self.tools for name in (tool.name, *tool.aliases))
+
+    @property
+    def replaceable_names(self) -> tuple[str, ...]:
+        """Those of tools that the owner can turn off, so that a plugin of the name is used."""
+        return tuple(name for tool in self.tools if tool.name in REPLACEABLE for name in (tool.name, *tool.aliases))
 
     def recover_writes(self) -> None:
         """Clear up after processes that died while they wrote files of the project."""
@@ -95,7 +102,8 @@ class BuiltInTools:
     def _files(self) -> "FileChanger":
         from toolyard.tools.file_changer import FileChanger
 
-        return FileChanger(self._workspace, self._undo, self._reads, self._encodings)
+        strict = self._config.settings.strict_edits
+        return FileChanger(self._workspace, self._undo, self._reads, self._encodings, strict=strict)
 
     def _build_ls(self) -> Tool:
         from toolyard.tools.ls import LS

@@ -50,6 +50,7 @@ class PluginSource:
         tasks: "Callable[[], Tasks]",
         *,
         reserved: tuple[str, ...],
+        replaceable: tuple[str, ...],
         keep_secret: Callable[[Iterable[str]], None],
         keep_from_logs: Callable[[Iterable[str]], None],
         now: Callable[[], datetime],
@@ -58,7 +59,8 @@ class PluginSource:
         outside: HostOptions = HostOptions(),  # noqa: B008 it is frozen
     ) -> None:
         self._runs, self._report_progress = runs, report_progress
-        self._config, self._tasks, self._reserved, self._now, self._outside = config, tasks, reserved, now, outside
+        self._config, self._tasks, self._now, self._outside = config, tasks, now, outside
+        self._reserved, self._replaceable = reserved, replaceable
         self._keep_secret, self._keep_from_logs = keep_secret, keep_from_logs
         self._settings_version = 0  # counts the changes of what all plugins share
         self._host: PluginHost | None = None
@@ -164,6 +166,7 @@ class PluginSource:
             project=self._config.project.resolve(),
             trust=self.trust,
             reserved=self._reserved,
+            replaceable=self._replaceable,
             programs=self._programs(),
             own_command=self._config.own_command,
         )
@@ -254,6 +257,7 @@ class PluginSource:
             project=config.project.resolve(),
             trust=self._trust,
             reserved=self._reserved,
+            replaceable=self._replaceable,
             programs=self._programs(),
             own_command=self._config.own_command,
         )

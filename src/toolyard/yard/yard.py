@@ -105,6 +105,7 @@ class Yard:
             config,
             lambda: self.tasks,
             reserved=self._built_in.names,
+            replaceable=self._built_in.replaceable_names,
             keep_secret=mask.add,
             keep_from_logs=mask.add_for_logs,
             now=clock.now,
@@ -438,8 +439,8 @@ class Yard:
     ) -> dict[str, Any]:
         """Encode an outcome in a dialect; ``shown`` encodes what a model would see instead of the full result.
 
-        ``codes`` adds the code and the parameters of the text to an envelope, for clients that translate it. What goes
-        out over HTTP has no exact secret of the host and its plugins in it, shown or not.
+        ``codes`` adds the codes and the parameters of its sentences to an envelope, for clients that translate them.
+        What goes out over HTTP has no exact secret of the host and its plugins in it, shown or not.
         """
         require_dialect(dialect)
         if shown or dialect in SHOWN_ONLY:

@@ -4,6 +4,8 @@ import { useEffect, useMemo } from "preact/hooks";
 import { fromUri, loadMedia, type Media } from "../../ui/outcome/call-media";
 import type { Envelope } from "../../lib/envelope";
 import { messageIn } from "../../lib/messages";
+import { canvasIn } from "../../lib/special-action";
+import { CanvasButton } from "../../ui/canvas-button";
 import { Json } from "../../ui/code";
 import { MessageText } from "../../ui/message-text";
 import { Outcome } from "../../ui/outcome";
@@ -23,6 +25,11 @@ export function Output({ call }: { call: CallDetail }) {
   return (
     <div class="stack">
       <StoredOutcome id={call.id} envelope={call.envelope} />
+      {canvasIn(call) && (
+        <div>
+          <CanvasButton path={canvasIn(call)} />
+        </div>
+      )}
       <details class="fold">
         <summary>{t.envelope}</summary>
         <Json label={t.envelope} value={call.envelope} />

@@ -1,4 +1,5 @@
 /** A call in the journal: the row of a list, and its details. */
+import type { SpecialAction } from "../../lib/special-action";
 import type { Failure } from "../../lib/api";
 import type { Envelope } from "../../lib/envelope";
 import { mainArgument } from "../../lib/main-argument";
@@ -59,7 +60,7 @@ export interface Process {
   stderr: string;
   noise: string;
 }
-export interface CallDetail extends Call {
+export interface CallDetail extends Call, SpecialAction {
   envelope: Envelope | null;
   undoable?: boolean;
   undone?: { at: number; by: string } | null;

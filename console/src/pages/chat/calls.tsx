@@ -6,6 +6,7 @@ import { lazyPage } from "../../lib/lazy-page";
 import { formatRequest } from "../../lib/request-block";
 import { revealHidden } from "../../lib/hidden-characters";
 import { Button, CopyButton, IconButton } from "../../ui/button";
+import { CanvasButton } from "../../ui/canvas-button";
 import { CallProgress } from "../../ui/call-progress";
 import { StateChip } from "../../ui/chip";
 import { Icon } from "../../ui/icon";
@@ -91,6 +92,9 @@ export function Calls({
               </span>
             ))}
         </div>
+      )}
+      {calls.some((call) => call.canvas) && (
+        <div class="row">{calls.map((call) => call.canvas && <CanvasButton key={call.id} path={call.canvas} />)}</div>
       )}
       {calls
         .flatMap((call) => findPlaceholders(call.text))

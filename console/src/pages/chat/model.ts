@@ -34,6 +34,8 @@ export interface Call {
   left: number;
   approval: string | null;
   answered: string;
+  /** The file that it asked to open. */
+  canvas?: string;
 }
 export type Piece = Thinking | Text | Call;
 

@@ -1,6 +1,7 @@
 /** Applies the chunks of a stream to a message. The same chunks give the same message, so a reply
  * that is read again from its beginning ends as it would have. */
 import { mediaOf } from "../../lib/media";
+import { canvasIn, type SpecialAction } from "../../lib/special-action";
 import { toTokenUse } from "./context-use";
 import {
   toFault,
@@ -14,7 +15,7 @@ import {
   type Usage,
 } from "./model";
 
-interface ToolEvent {
+interface ToolEvent extends SpecialAction {
   type?: string;
   id?: string;
   call_id?: string;
@@ -129,6 +130,7 @@ function applyToolEvent(message: Message, toolEvent: ToolEvent, now: number): Me
       ended: one.started + (toolEvent.time_ms || now - one.started * 1000) / 1000,
       media: mediaOf(toolEvent.media ?? []),
       left: toolEvent.media_left_out ?? 0,
+      ...(canvasIn(toolEvent) && { canvas: canvasIn(toolEvent) }),
     }),
   );
 }

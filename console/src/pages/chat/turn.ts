@@ -2,6 +2,7 @@
  * or the page is loaded again, it is followed from where it was, and ends with the same text. */
 import { api, ApiError, request } from "../../lib/api";
 import { announce } from "../../lib/announce";
+import { perform } from "../../lib/special-action";
 import { withAttachments, type Attachment } from "./attachments";
 import { branchesAt, pathTo } from "./branches";
 import {
@@ -156,7 +157,9 @@ async function readStream(conversation: Conversation, reply: Cell, response: Res
     for await (const { id, data } of events(response)) {
       if (id !== null) conversation.cursor = id;
       if (data === "[DONE]") return true;
-      message = applyChunk(withLocalState(message, reply.at.peek()), JSON.parse(data) as Chunk, Date.now());
+      const chunk = JSON.parse(data) as Chunk;
+      message = applyChunk(withLocalState(message, reply.at.peek()), chunk, Date.now());
+      if (Date.now() / 1000 - (chunk.toolyard?.at ?? 0) < YOUNG_S) perform(chunk.toolyard); // not what is read again
       if (message.state === "failed") return true;
       timer ||= window.setTimeout(show, 40); // a few times in a blink, however fast the model is
     }

@@ -4,6 +4,7 @@ import { dictionary } from "../../lib/language";
 export const EXAMPLES: Readonly<Record<string, string>> = {
   allowed_hosts: "yard.example.org:6005",
   allowed_origins: "https://chat.example.org",
+  built_in: "FileOperator: false",
   chat_unfollowed_minutes: "30",
   database: "postgresql://toolyard@db.example.org:5432/toolyard",
   fallback_encodings: "shift_jis",

@@ -13,6 +13,10 @@ describe("settings as text", () => {
     for (const [kind, value] of values) expect(toValue(kind, toDraft(kind, value))).toEqual(value);
   });
 
+  it("write a switch of a table as a word", () => {
+    expect(toDraft("table", { FileOperator: false })).toBe("FileOperator: false");
+  });
+
   it("are removed when nothing is left of them", () => {
     for (const kind of ["text", "number", "list", "table"] as const) expect(toValue(kind, " \n")).toBeNull();
     expect(toDraft("text", null)).toBe("");

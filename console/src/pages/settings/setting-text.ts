@@ -6,8 +6,8 @@ export type Kind = "text" | "number" | "bool" | "list" | "choice" | "table";
 export function toDraft(kind: Kind, value: unknown): string {
   if (kind === "list") return Array.isArray(value) ? value.join("\n") : toText(value);
   if (kind === "table")
-    return Object.entries((value ?? {}) as Record<string, readonly string[]>)
-      .map(([name, words]) => `${name}: ${words.join(", ")}`)
+    return Object.entries((value ?? {}) as Record<string, readonly string[] | boolean>)
+      .map(([name, words]) => `${name}: ${[words].flat().join(", ")}`)
       .join("\n");
   return value === null || value === undefined ? "" : toText(value);
 }

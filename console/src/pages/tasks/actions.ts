@@ -1,5 +1,6 @@
 /** The actions on a task. */
 import { api, toFailure, type Failure } from "../../lib/api";
+import { failureIn } from "../../lib/envelope-text";
 import { showToast } from "../../lib/toast";
 import { taskPath } from "./types";
 import { taskWords as words } from "./words";
@@ -32,10 +33,10 @@ export async function retryAll(ids: readonly string[]): Promise<number> {
 }
 
 async function callAgain(id: string): Promise<void> {
-  const response = await api<{ error?: Failure }>(`${taskPath(id)}/retry`, {
+  const { error, context } = await api<{ error?: Failure; context: object }>(`${taskPath(id)}/retry`, {
     method: "POST",
   });
-  if (response.error) throw toFailure(response.error);
+  if (error) throw toFailure(failureIn(error, context));
 }
 
 export async function markFailed(id: string, reason: string): Promise<void> {

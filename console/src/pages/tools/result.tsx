@@ -5,6 +5,7 @@ import type { Envelope } from "../../lib/envelope";
 import { hasScope } from "../../lib/api";
 import { navigate } from "../../lib/router";
 import { Button, CopyButton } from "../../ui/button";
+import { CanvasButton } from "../../ui/canvas-button";
 import { Chip, StateChip } from "../../ui/chip";
 import { Json } from "../../ui/code";
 import { Icon } from "../../ui/icon";
@@ -81,6 +82,7 @@ export function Result({ tool, run, takesTests }: { tool: Tool; run: Run | null;
           )}
           {open === "process" && <ProcessView id={run.id} />}
           <div class="row">
+            {run.canvas && <CanvasButton path={run.canvas} />}
             {hasScope("chat") && (
               <Button sign="chat" onClick={() => navigate(chatPath(draftChat(t.chatIntro(whatRan), envelope)))}>
                 {t.sendToChat}

@@ -2,6 +2,7 @@
 import { signal } from "@preact/signals";
 import { api, ApiError, hasScope, request } from "../../lib/api";
 import type { Envelope } from "../../lib/envelope";
+import { canvasIn, perform, type SpecialAction } from "../../lib/special-action";
 import { loadMedia, type Media } from "../../ui/outcome/call-media";
 import { decodePart } from "../../lib/uri";
 import type { Values } from "../../ui/schema-form";
@@ -16,6 +17,8 @@ export interface Run {
   envelope: Envelope | null;
   media: Media[];
   error: ApiError | null;
+  /** The file that it asked to open, or empty. */
+  canvas: string;
   stop: () => Promise<void>;
 }
 
@@ -28,6 +31,7 @@ interface Part {
 interface Answer {
   content: Part[];
   structuredContent: Envelope;
+  _meta?: { "toolyard/specialAction"?: SpecialAction };
 }
 
 const FOLLOW_MS = 1000;
@@ -67,6 +71,7 @@ export async function start(tool: string, input: Values, retryOf: string): Promi
     envelope: null,
     media: [],
     error: null,
+    canvas: "",
     stop,
   };
   addRun(tool, run);
@@ -78,12 +83,15 @@ export async function start(tool: string, input: Values, retryOf: string): Promi
       signal: gone.signal,
     });
     const answer = (await response.json()) as Answer;
+    const action = answer._meta?.["toolyard/specialAction"];
+    perform(action);
     updateRun(tool, run, {
       state: "ended",
       ended: Date.now(),
       id: response.headers.get("X-Call-Id") ?? id,
       envelope: answer.structuredContent,
       media: mediaOf(answer.content),
+      canvas: canvasIn(action),
     });
   } catch (error) {
     const shownError =
@@ -109,6 +117,7 @@ export function restoreRun(tool: string, call: Call): void {
     envelope: call.envelope ?? null,
     media: [],
     error: null,
+    canvas: canvasIn(call),
     stop,
   };
   addRun(tool, run);

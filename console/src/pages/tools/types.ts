@@ -1,4 +1,5 @@
 /** Tools, plugins and calls as the server describes them (docs/http.md). */
+import type { SpecialAction } from "../../lib/special-action";
 import type { Envelope } from "../../lib/envelope";
 import type { Schema, Values } from "../../ui/schema-form";
 import type { Process } from "../activity/types";
@@ -113,7 +114,7 @@ export interface Stats {
   by_tool: ToolStats[];
 }
 
-export interface Call {
+export interface Call extends SpecialAction {
   id: string;
   tool: string;
   state: string;

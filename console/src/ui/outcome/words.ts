@@ -13,9 +13,6 @@ export const outcomeWords = dictionary(
     mediaOf: (n: number) => `Part ${n}`,
     cut: (shown: string, total: string) => `Showing ${shown} of ${total}.`,
     cutData: "The data was too large to store.",
-    showFullOutput: "Show full output",
-    next: "Next lines",
-    from: (n: number) => `From line ${n}`,
   },
   {
     content: "内容",
@@ -28,8 +25,5 @@ export const outcomeWords = dictionary(
     mediaOf: (n: number) => `第 ${n} 部分`,
     cut: (shown: string, total: string) => `已显示 ${shown}，共 ${total}。`,
     cutData: "数据过大，未保存。",
-    showFullOutput: "查看完整输出",
-    next: "后续行",
-    from: (n: number) => `从第 ${n} 行起`,
   },
 );

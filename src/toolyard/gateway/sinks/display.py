@@ -109,7 +109,13 @@ def call_event(job: Job, ran: JobResult | None) -> JsonObject:
     media, left_out = fitting_media(ran.content)
     more: JsonObject = {"media": [*media], "media_left_out": left_out}
     text = to_fields("text", cut_message(ran.text, _BLOCK))
-    return event | {"state": ran.state.value, **text, "time_ms": ran.time_ms} | more
+    return event | {"state": ran.state.value, **text, "time_ms": ran.time_ms} | more | ran.action
+
+
+def list_actions(show: Show, results: Iterable[JobResult]) -> list[JsonObject]:
+    """Return the special actions of a round for a client of VCPToolBox; one that draws calls has them in its events."""
+    asked = [ran for ran in results if ran.action] if show is Show.RAW else []
+    return [{"id": ran.job.call.id if ran.job.call else "", "tool": ran.job.tool, **ran.action} for ran in asked]
 
 
 def _write_line(ran: JobResult) -> str:

@@ -57,6 +57,13 @@ class Note:
 
 
 @dataclass(frozen=True, slots=True)
+class SpecialActions:
+    """The special actions that the tools of a round ask the client for."""
+
+    actions: list[JsonObject]
+
+
+@dataclass(frozen=True, slots=True)
 class CallUpdate:
     """The progress of a tool call or a wait for the provider, for clients that draw it."""
 
@@ -79,4 +86,4 @@ class Failed:
     fault: ChatFault
 
 
-TurnEvent = Begun | Delta | ReplyEnded | Note | CallUpdate | Finished | Failed | Gap
+TurnEvent = Begun | Delta | ReplyEnded | Note | SpecialActions | CallUpdate | Finished | Failed | Gap

@@ -7,7 +7,7 @@ the texts of all rounds, and the usage is that of all rounds.
 from toolyard.gateway.faults import ChatFailed
 from toolyard.gateway.reply.chunks import Head
 from toolyard.gateway.reply.unstreamed_reply import UnstreamedReply
-from toolyard.gateway.sinks.events import Ending, Failed, Finished, Note, ReplyEnded, TurnEvent
+from toolyard.gateway.sinks.events import Ending, Failed, Finished, Note, ReplyEnded, SpecialActions, TurnEvent
 from toolyard.protocol.json import Json, JsonObject, json_bytes
 
 
@@ -18,6 +18,7 @@ class JsonAnswer:
         self._head = head
         self._first: JsonObject = {}
         self._texts: list[str] = []
+        self._actions: list[Json] = []
         self.body = b""  # once the turn has finished
 
     @property
@@ -32,6 +33,8 @@ class JsonAnswer:
                 self._texts.append(reply.visible_text)
             case Note(text):
                 self._texts.append(text)
+            case SpecialActions(actions):
+                self._actions += actions
             case Finished(Ending.DONE, reply) if isinstance(reply, UnstreamedReply):
                 same = reply.is_first and reply.is_unchanged and len(self._texts) <= 1
                 self.body = reply.raw if same else self._build(reply)
@@ -49,7 +52,8 @@ class JsonAnswer:
 
     def _build(self, reply: UnstreamedReply | None, ending: Ending = Ending.DONE) -> bytes:
         if reply is None:
-            return json_bytes(self._object({"content": self.text}, "stop") | {"toolyard": {"type": ending.value}})
+            made = self._object({"content": self.text}, "stop") | {"toolyard": {"type": ending.value}}
+            return json_bytes(made | self._list_actions())
         identity = {key: self._first[key] for key in ("id", "created", "model") if key in self._first}
         is_done = ending is Ending.DONE
         message: JsonObject = reply.message_for_client() if is_done else {"role": "assistant"}
@@ -58,7 +62,10 @@ class JsonAnswer:
         usage: JsonObject = {"usage": spent} if (spent := reply.total_usage()) else {}
         extension: JsonObject = {} if is_done else {"toolyard": {"type": ending.value}}
         choice = reply.choice | {"message": message | {"content": content}, "finish_reason": finish}
-        return json_bytes(reply.body | identity | {"choices": [choice]} | usage | extension)
+        return json_bytes(reply.body | identity | {"choices": [choice]} | usage | extension | self._list_actions())
+
+    def _list_actions(self) -> JsonObject:
+        return {"special_actions": self._actions} if self._actions else {}
 
     def _object(self, message: JsonObject, finish: str) -> JsonObject:
         base = self._first or (self._head.stamp({}) | {"object": "chat.completion"})

@@ -1,7 +1,18 @@
 """The sink of a streamed answer: the events of a turn as server-sent events, at most one for each."""
 
 from toolyard.gateway.reply.chunks import Head
-from toolyard.gateway.sinks.events import Begun, CallUpdate, Delta, Failed, Finished, Gap, Note, ReplyEnded, TurnEvent
+from toolyard.gateway.sinks.events import (
+    Begun,
+    CallUpdate,
+    Delta,
+    Failed,
+    Finished,
+    Gap,
+    Note,
+    ReplyEnded,
+    SpecialActions,
+    TurnEvent,
+)
 from toolyard.gateway.sse import DONE, event_of
 
 
@@ -12,6 +23,8 @@ def write_event(head: Head, event: TurnEvent) -> bytes:
             return b"".join([chunk.raw or event_of(chunk.data) for chunk in chunks])
         case Note(text):
             return event_of(head.chunk({"content": text}))
+        case SpecialActions(actions):
+            return event_of(head.chunk({}) | {"special_actions": [*actions]})
         case CallUpdate(data) | ReplyEnded(use=data) if data:
             return event_of(head.stamp({"choices": [], "toolyard": data}))
         case Gap(after, to):

@@ -58,6 +58,7 @@ class JobResult:
     content: list[Json] = field(default_factory=list)  # parts for the model, inert
     native: JsonObject = field(default_factory=dict)  # the ``role: tool`` message
     media: tuple[Media, ...] = ()  # for people
+    action: JsonObject = field(default_factory=dict)  # the special action that the client is asked for
     time_ms: float = 0.0
 
     @property
@@ -128,6 +129,7 @@ class JobRunner:
         return JobResult(
             job=job, state=state, text=inert.clean_text(envelope.text), brief=brief, content=content, native=native,
             media=_list_media(outcome), time_ms=float(time_ms),
+            action=outcome.extras.summarize_action(),
         )  # fmt: skip
 
 

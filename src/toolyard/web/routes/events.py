@@ -74,8 +74,10 @@ class _VcpChannel:
         data = event.data
         log = self._name == vcp_server.LOG
         if log and event.type == "call.finished":
-            failed, content = data.get("error") is not None, str(data.get("text", ""))
-            return [vcp_server.log_line(str(data["tool"]), failed=failed, content=content)]
+            return [vcp_server.log_line(data)]
+        if event.type == "call.finished":
+            action = vcp_server.action_message(data)
+            return [action] if action else []
         if log and event.type == "approval.requested":
             moment = datetime.fromtimestamp(event.at, UTC).astimezone(self._yard.zone)
             return [vcp_server.approval_request(data, event.at, moment.isoformat(timespec="milliseconds"))]

@@ -137,7 +137,7 @@ def _add_repeat_routes(routes: APIRouter, yard: Yard, pushes: Pushes) -> None:
         call = replace(call, retry_of=task.call_id)
         outcome = await run_until_disconnect(yard, call, request)
         require_begun(outcome)
-        return json_response(yard.express(call, outcome, "envelope"))
+        return json_response(yard.express(call, outcome, "envelope", codes=True))
 
 
 async def _get_task(yard: Yard, id_: str, principal: Principal) -> Task:

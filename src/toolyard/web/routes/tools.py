@@ -92,7 +92,7 @@ def router(yard: Yard, runs: IdempotentRuns) -> APIRouter:
         shown: Annotated[bool, Query(description="The result as a model sees it, truncated if too long.")] = False,
         codes: Annotated[
             bool,
-            Query(description="With the code and the parameters of the text, in the envelope's `context`."),
+            Query(description="With the codes and the parameters of its sentences, in the envelope's `context`."),
         ] = False,
         force: Annotated[bool, Query(description="Overwrite files that were not read before; needs `admin`.")] = False,
         caller: Annotated[

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, Field
 
 from toolyard.protocol.call_record import CallRecord
-from toolyard.web.schemas.common import Envelope, EnvelopeError, StrictModel
+from toolyard.web.schemas.common import CallError, Envelope, StoredAction, StrictModel
 from toolyard.web.schemas.record_models import extend_model, page_model, record_model
 
 
@@ -72,14 +72,14 @@ class CallFiles(BaseModel):
 
 
 class _CallError(StrictModel):
-    error: EnvelopeError | None
+    error: CallError | None
 
 
 class _CallSummary(_CallError):
     command: str | None
 
 
-class _CallDetails(_CallSummary):
+class _CallDetails(StoredAction, _CallSummary):
     envelope: Envelope | None
     retries: Annotated[list[RetrySummary], Field(description="The calls that repeat it, newest first.")]
     approval: CallApproval | None

@@ -60,7 +60,14 @@ class FunctionDefinition(BaseModel):
     parameters: Annotated[dict[str, Any], Field(description="A JSON Schema.")]
 
 
-class EnvelopeError(MessageFields):
+class EnvelopeError(BaseModel):
+    code: ErrorCode
+    message: str
+
+
+class CallError(MessageFields):
+    """The error in the record of a call, and in its events."""
+
     code: ErrorCode
 
 
@@ -69,6 +76,8 @@ class EnvelopeContext(OpenModel):
     params_input: Annotated[Any, Field(description="The arguments as they were sent.")]
     path_resolved: Annotated[str, Field(description="The path that the tool worked on, relative to the project.")] = ""
     reason: Annotated[str | None, Field(description="The specific cause of an error.")] = None
+    message_code: Annotated[str, Field(description="The code of the error's message; missing if it has none.")] = ""
+    message_params: Annotated[MessageParams, Field(default_factory=dict, description="The parameters of it.")]
     hint: Annotated[str, Field(description="What to do next, as at the end of the text of a failure.")] = ""
     hint_code: Code = ""
     hint_params: Params
@@ -85,6 +94,19 @@ class Envelope(BaseModel):
     error: Annotated[EnvelopeError | None, Field(description="Only when `status` is `error`.")] = None
     stats: dict[str, float | str]
     context: EnvelopeContext
+
+
+class SpecialAction(BaseModel):
+    special_action: Annotated[
+        str, Field(alias="_specialAction", description="What the tool asks the client to do; missing if nothing.")
+    ] = ""
+    payload: Annotated[Any, Field(description="What the tool adds for that action.")] = None
+
+
+class StoredAction(SpecialAction):
+    payload_left_out: Annotated[
+        bool, Field(description="The payload was too large: only the answer in the `vcp` dialect has it.")
+    ] = False
 
 
 class OkResponse(BaseModel):

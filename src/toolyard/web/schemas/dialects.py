@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import BaseModel, Field
 
-from toolyard.web.schemas.common import Envelope
+from toolyard.web.schemas.common import Envelope, SpecialAction, StoredAction
 
 
 class TextPart(BaseModel):
@@ -93,9 +93,13 @@ class McpToolResult(BaseModel):
         Any, Field(description="The envelope; of a tool of an MCP server, what the server sent, if it sent any.")
     ] = None
     isError: bool  # noqa: N815
+    meta: Annotated[
+        dict[str, SpecialAction],
+        Field(alias="_meta", description="Under `toolyard/specialAction`, what the tool asks the client to do."),
+    ] = Field(default_factory=dict)
 
 
-class BackendMessage(BaseModel):
+class BackendMessage(StoredAction):
     type: Literal["backend_only"]
     tool_name: str
     tool_use_id: str
@@ -108,14 +112,10 @@ class VcpResult(BaseModel):
     details: Annotated[dict[str, Any], Field(description="The data of the tool, and `message`.")]
 
 
-class VcpAnswer(BaseModel):
+class VcpAnswer(SpecialAction):
     status: Literal["success", "error"]
     error: Annotated[str, Field(description="Only when `status` is `error`.")] = ""
     result: VcpResult
-    special_action: Annotated[
-        str, Field(alias="_specialAction", description="What the plugin asks its client to do.")
-    ] = ""
-    payload: Annotated[Any, Field(description="What the plugin adds for that action.")] = None
 
 
 ToolResult: TypeAlias = Envelope | VcpAnswer | BackendMessage | OpenAiToolMessage | AnthropicToolResult | McpToolResult
@@ -126,7 +126,7 @@ class _HumanAnswer(BaseModel):
     MaidName: Annotated[str, Field(description="The signer of the request, if it has one.")] = ""
 
 
-class HumanResult(VcpResult, _HumanAnswer):
+class HumanResult(SpecialAction, VcpResult, _HumanAnswer):
     pass
 
 

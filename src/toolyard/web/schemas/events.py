@@ -11,7 +11,7 @@ from toolyard.protocol.approval import DecisionReason, Effect
 from toolyard.protocol.call_record import CallState
 from toolyard.protocol.schedule import LateReason, ScheduleState
 from toolyard.protocol.task import TaskState
-from toolyard.web.schemas.common import Code, EnvelopeError, Params, StrictModel
+from toolyard.web.schemas.common import CallError, Code, Params, StoredAction, StrictModel
 from toolyard.web.schemas.records import MaskedText
 
 
@@ -25,7 +25,7 @@ class UndoData(StrictModel):
     by: str
 
 
-class CallEventData(StrictModel):
+class CallEventData(StoredAction, StrictModel):
     id: str
     tool: str
     caller: str
@@ -38,7 +38,7 @@ class CallEventData(StrictModel):
     text_params: Params
     time_ms: Annotated[float | None, Field(description="How long it ran, without the wait for a person.")] = None
     reason: str | None = None
-    error: EnvelopeError | None = None
+    error: CallError | None = None
     undone: Annotated[UndoData | None, Field(description="When its files were put back.")] = None
 
 
