@@ -793,8 +793,8 @@ REPLY_TEXT: Final = _now(
      ("Without that it is stopped, which the envelope's warnings and the plugin's log tell, and lint says it before.")),
     ("plugin:same-name", "contract §6",
      ("Of plugins with one name the one given with --plugins wins, then the home's, the project's, the shipped one; an "
-      "unreviewed one never displaces a reviewed one, import takes it all the same, and the list says which one runs "
-      "and which it hides.")),
+      "unreviewed one never displaces a reviewed one, a reviewed one that changed or broke gives its name to no other, "
+      "import takes it all the same, and the list says which one runs and which it hides.")),
     ("plugin:same-name:rules", "contract §6",
      "A rule that was made for a plugin does not hold for another plugin that takes its name."),
     ("plugin:manifest-comments", "001 §5.2",
@@ -1015,6 +1015,9 @@ MANIFESTS: Final = _now(
      ("A broken manifest that the command line names is told with its problem; types that cannot run are never "
       "offered; misspelt keys get did you mean; lint finds a SyntaxError with its line, and so does the text of a "
       "call; a Windows path in a command is told as such.")),
+    ("plugin:dependencies", "hard edges, security S-83",
+     ("Installing or upgrading the dependencies of a plugin, in .venv or node_modules, takes its permission away from "
+      "no plugin, and no other plugin answers in its place.")),
     ("plugin:bytecode", "hard edges, security S-83",
      ("Compiled Python without a source is part of what is reviewed; __pycache__ beside the sources is never read, for "
       "a cache of the host for each fingerprint is used, and it is refused in archives.")),
@@ -1895,6 +1898,8 @@ INTEROP: Final = _now(
     ("import:vcp-timed", "hard edges",
      ("Timed calls are imported as proposals: each needs the same approval as a model's call, and the report shows the "
       "whole call; toolyard schedule allow lets one run.")),
+    ("import:trust", "hard edges",
+     "With --trust an import allows the plugins that it copies, and none that its report calls skipped."),
     ("import:vcp-plugins", "001, contract §6", "Unchanged VCPToolBox plugins of the supported types run after import."),
     ("export:tools", "architecture words, contract §3",
      "Every tool's definition is given in OpenAI's and in MCP's shape from the same ToolSpec."),

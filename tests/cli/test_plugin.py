@@ -8,6 +8,9 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
+import tarfile
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -277,6 +280,69 @@ def test_work_after_the_answer_is_allowed_at_review_and_seen_in_the_tasks(shell:
         "succeeded",
     )
     assert (folder / "done").exists()
+
+
+MINE = "import json\nimport tiny\nprint(json.dumps({'status': 'success', 'result': f'mine with {tiny.WORD}'}))\n"
+MINE_IN_NODE = "console.log(JSON.stringify({status: 'success', result: `mine with ${require('tiny')}`}))\n"
+
+
+def _pack_wheel(place: Path) -> Path:
+    """A package for pip, as small as one can be."""
+    info = "tiny-1.0.dist-info"
+    files = {
+        "tiny.py": "WORD = 'a package'\n",
+        f"{info}/METADATA": "Metadata-Version: 2.1\nName: tiny\nVersion: 1.0\n",
+        f"{info}/WHEEL": "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+        f"{info}/RECORD": "",
+    }
+    wheel = place / "tiny-1.0-py3-none-any.whl"
+    with zipfile.ZipFile(wheel, "w") as archive:
+        for name, text in files.items():
+            archive.writestr(name, text)
+    return wheel
+
+
+def _pack_tarball(place: Path) -> Path:
+    """A package for npm, as small as one can be."""
+    files = {"package.json": '{"name": "tiny", "version": "1.0.0"}', "index.js": "module.exports = 'a package'\n"}
+    for name, text in files.items():
+        (place / name).write_text(text)
+    with tarfile.open(place / "tiny-1.0.0.tgz", "w:gz") as archive:
+        for name in files:
+            archive.add(place / name, f"package/{name}")
+    return place / "tiny-1.0.0.tgz"
+
+
+@pytest.mark.requirement("plugin:dependencies", "plugin:same-name")
+@pytest.mark.parametrize("language", ["python", "node"])
+def test_installing_its_dependencies_leaves_an_allowed_plugin_allowed(
+    shell: Shell, tmp_path: Path, language: str
+) -> None:
+    """The plugin has the name of a shipped one, which would answer in its place."""
+    if language == "node" and not shutil.which("npm"):
+        pytest.skip("npm is not installed")
+    command = "python main.py" if language == "python" else "node main.js"
+    folder = _echo(_home(shell) / "plugins", "EchoPlugin", MINE, entryPoint={"command": command})
+    (folder / "main.js").write_text(MINE_IN_NODE)
+    assert shell.run("plugin", "allow", "EchoPlugin", "--yes").returncode == 0
+    call = ("call", "EchoPlugin", "text=hi")
+    assert "tiny" in json.dumps(shell.json(*call)["error"]), "the plugin itself fails: its package is missing"
+
+    def install(*words: str) -> None:
+        environment = {**os.environ, "npm_config_cache": str(tmp_path / "npm"), "npm_config_update_notifier": "false"}
+        subprocess.run(words, cwd=folder, env=environment, capture_output=True, check=True, timeout=WAIT_S)
+
+    packages = tmp_path / "packages"
+    packages.mkdir()
+    if language == "python":
+        install(sys.executable, "-m", "venv", ".venv")
+        install(".venv/bin/python", "-m", "pip", "install", "--no-index", "-q", str(_pack_wheel(packages)))
+    else:
+        install("npm", "install", "--offline", "--no-audit", "--no-fund", str(_pack_tarball(packages)))
+    assert _states(shell)["EchoPlugin"] == "duplicate"  # the shipped one, listed last
+    mine = next(one for one in shell.json("plugin", "list", "--json") if one["folder"] == str(folder))
+    assert mine["state"] == "ready"
+    assert shell.json(*call)["text"].startswith("mine with a package")
 
 
 @pytest.mark.requirement("plugin:same-name", "plugin:same-name:rules", "plugin:cli:state")

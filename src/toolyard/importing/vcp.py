@@ -86,7 +86,7 @@ class VcpImport:
         if not self.dry:
             self.yard.plugins.plugins.refresh()
             if self.trust:
-                await self._allow_plugins({manifest.name for manifest in taken.values()})
+                await self._allow_plugins({item.name for item in report.took if item.what is ItemKind.PLUGIN})
         return taken
 
     def _find_blocker(self, manifest: Manifest) -> str:

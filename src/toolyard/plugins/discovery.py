@@ -3,9 +3,10 @@
 Whatever is wrong with a plugin stays with that plugin: it is listed with its problems and runs as it last was good, or
 not at all.
 
-Of several plugins with one name, the first that may run has it, in the order of ``roots_of``; those it hides are listed
-as duplicates and do not run. A folder that nobody has reviewed never takes a name away: it waits for its review while
-another one runs. The names of built-in tools are taken from the start (S-85).
+Of several plugins with one name, the first that its owner lets run has it, in the order of ``list_roots``; those it
+hides are listed as duplicates and do not run. A folder that nobody has reviewed never takes a name away: it waits for
+its review while another one runs. One that was allowed keeps its name when it has changed or is broken: its calls fail
+and say why, and no other plugin answers in its place. The names of built-in tools are taken from the start (S-85).
 
 Reading again costs a few ``stat`` calls for each plugin that has not changed. Not safe from several threads.
 """
@@ -102,7 +103,7 @@ class Plugins:
         self._files = files
         self._all = _resolve_names(tuple(plugins.values()))
         self._by_name = {}
-        for plugin in sorted(self._all, key=lambda plugin: _name_rank(plugin.state)):
+        for plugin in sorted(self._all, key=_name_rank):
             self._by_name.setdefault(plugin.name, plugin)
         changes = _compare(before, {plugin.folder: plugin for plugin in self._all})
         self.version += bool(changes)
@@ -180,7 +181,7 @@ class Plugins:
     def _inspect(self, folder: Path, origin: Origin, files: PluginFiles, before: Plugin | None) -> Plugin:
         manifest = files.manifest
         plugin = Plugin(
-            name=manifest.name if manifest else folder.name,
+            name=manifest.name if manifest else self._trust.reviewed_name(folder) or folder.name,
             folder=folder,
             origin=origin,
             state=PluginState.BROKEN,
@@ -189,6 +190,7 @@ class Plugins:
             raw_manifest=files.raw_manifest,
             config=files.config or {},
             problems=files.problems,
+            was_allowed=self._trust.was_allowed(folder),
         )
         disabled = self._disabled_reason(folder, plugin.name, files)
         if disabled:
@@ -297,31 +299,39 @@ def _unreviewed_key_problems(keys: frozenset[str], command: str) -> Iterator[Plu
         )
 
 
-def _name_rank(state: PluginState) -> int:
-    """Rank plugins for a name: one that may run, then one that may after a review, then any."""
-    return 0 if state is PluginState.READY else 1 if state in (PluginState.NEEDS_REVIEW, PluginState.CHANGED) else 2
+def _name_rank(plugin: Plugin) -> int:
+    """Rank plugins for a name: one that its owner lets run, then one that may after a review, then any."""
+    match plugin.state:
+        case PluginState.READY | PluginState.CHANGED:
+            return 0
+        case PluginState.BROKEN if plugin.was_allowed:
+            return 0
+        case PluginState.NEEDS_REVIEW:
+            return 1
+        case _:
+            return 2
 
 
 def _resolve_names(plugins: tuple[Plugin, ...]) -> tuple[Plugin, ...]:
     """Mark which of the plugins with one name has it, and which are hidden by it."""
     order = {plugin.folder: number for number, plugin in enumerate(plugins)}
     holders: dict[str, Plugin] = {}
-    for plugin in sorted(plugins, key=lambda plugin: _name_rank(plugin.state)):
-        if _name_rank(plugin.state) < 2:
+    for plugin in sorted(plugins, key=_name_rank):
+        if _name_rank(plugin) < 2:
             holders.setdefault(plugin.name, plugin)
     named = []
     for plugin in plugins:
         holder = holders.get(plugin.name)
-        if holder is None or holder is plugin or _name_rank(plugin.state) == 2:
+        if holder is None or holder is plugin or _name_rank(plugin) == 2:
             named.append(plugin)
-        elif _name_rank(plugin.state) > _name_rank(holder.state) and order[plugin.folder] < order[holder.folder]:
+        elif _name_rank(plugin) > _name_rank(holder) and order[plugin.folder] < order[holder.folder]:
             reason = Message(
                 "plugin.other_version_runs",
                 "{reason}; until then the one in {folder} runs",
                 reason=plugin.reason,
                 folder=holder.folder,
             )
-            named.append(replace(plugin, reason=reason))
+            named.append(replace(plugin, reason=reason) if holder.is_ready else plugin)
         else:
             reason = Message(
                 "plugin.hidden_by_other",

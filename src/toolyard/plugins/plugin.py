@@ -72,6 +72,7 @@ class Plugin:
     paths: tuple[str, ...] = ()  # that its settings name and its owner has seen: it may write there
     publish_keys: frozenset[str] = frozenset()  # of the host, which the owner gave it at its review
     problems: tuple[PluginProblem, ...] = ()
+    was_allowed: bool = False  # its owner allowed it, as it is now or was: no other plugin gets its name
     hidden_by: Path | None = None  # the folder of the plugin that has its name
     hides: tuple[Path, ...] = ()  # the folders of those whose name it has
 
