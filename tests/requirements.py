@@ -449,8 +449,8 @@ FIRST_DAY: Final = _now(
      ("make run, toolyard serve and every other command use the same default home: what the command line calls is in "
       "the journal that the server shows.")),
     ("home:hints", "day one",
-     ("Every command that a server or one of its messages names contains the option that reaches its home, unless it "
-      "is the default one, and works as it stands in any shell of the user.")),
+     ("Every command that a server or one of its messages names contains the options that reach its home, unless it "
+      "is the default one, and its project, and works as it stands in any shell of the user and in any folder.")),
     ("make:run:example", "day one",
      ("make run serves an example project, which is created beside the home at the first start and then left alone; "
       "make run PROJECT=DIR serves another one.")),

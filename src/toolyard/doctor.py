@@ -3,7 +3,6 @@
 import asyncio
 import os
 import platform
-import shlex
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -64,7 +63,7 @@ class Check:
 
 
 def run_checks(
-    project: str,
+    project: str | None,
     home: str | None,
     tools: Sequence[ToolSpec] | None = None,
     plugins: Sequence[Plugin] = (),
@@ -197,10 +196,10 @@ def _check_plugins(
             case PluginState.BROKEN if not (plugin.folder / MANIFEST).exists():
                 name, fix = str(plugin.folder), _plugin_folder_fix(plugin.folder)
             case PluginState.READY | PluginState.BROKEN:
-                command = own_command.format(f"plugin lint {shlex.quote(str(plugin.folder))}")
+                command = own_command.format("plugin lint", str(plugin.folder))
                 fix = Message("plugin.run_lint", "Correct it, then check it with `{command}`.", command=command)
             case PluginState.NEEDS_REVIEW | PluginState.CHANGED:
-                command = own_command.format(f"plugin allow {shlex.quote(plugin.name)}")
+                command = own_command.format("plugin allow", plugin.name)
                 fix = Message("plugin.run_review", "Run: {command}", command=command)
         if fix:
             detail = Message("plugin.check_failed", "{name}: {reason}", name=name, reason=reason)
@@ -414,7 +413,7 @@ def _suggest_state_fix(file: Path, error: StorageError) -> str:
             return Message("state.run_restore", "Run: {command}", command=command)
 
 
-def repair_state(project: str, home: str | None, stamp: str) -> Check:
+def repair_state(project: str | None, home: str | None, stamp: str) -> Check:
     """Rebuild the state of a home if it is damaged. Raises ToolyardError when a server owns the home."""
     config = load_config(project, home)
     file = config.home / STATE
@@ -508,7 +507,7 @@ def _check_secrets(file: Path) -> Iterator[Check]:
         )
 
 
-def delete_lost_secrets(project: str, home: str | None) -> Check:
+def delete_lost_secrets(project: str | None, home: str | None) -> Check:
     """Delete the records that cannot be decrypted. Raises ToolyardError when a server owns the home."""
     config = load_config(project, home)
     lock = OwnerLock.acquire(config.home)

@@ -54,7 +54,8 @@ def test_a_new_plugin_passes_lint_and_test_at_once(shell: Shell, words: tuple[st
     if "node" in words and not shutil.which("node"):
         pytest.skip("node is not installed")
     made = shell.run("plugin", "new", "Fresh", "--folder", "drafts", *words)
-    assert (made.returncode, made.stdout.splitlines()[-1]) == (0, "Next: toolyard plugin test drafts/Fresh")
+    suggested = f"Next: toolyard plugin test drafts/Fresh --home {_home(shell)}"
+    assert (made.returncode, made.stdout.splitlines()[-1]) == (0, suggested)
     linted = shell.run("plugin", "lint", "drafts/Fresh")
     assert (linted.returncode, linted.stdout, linted.stderr) == (0, "Fresh: no problems.\n", "")
     tested = shell.run("plugin", "test", "drafts/Fresh")

@@ -20,6 +20,7 @@ from toolyard.cli.chat_screen import Screen
 from toolyard.cli.common_options import Command, CommonOptions, common_options
 from toolyard.cli.table import to_one_line, truncate
 from toolyard.errors import ToolyardError
+from toolyard.own_command import FOR_DEFAULT_HOME, OwnCommand
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.offer import OfferMode
 
@@ -60,7 +61,8 @@ async def _run_chat(common: CommonOptions, model: str, url: str, key: str, offer
     config = common.config()
     async with open_chat_client(config, url=url, key=key, require_project=common.serving_config) as talk:
         try:
-            return await _Conversation(talk, Screen(config.environ), model, offer).run(quiet=common.quiet)
+            conversation = _Conversation(talk, Screen(config.environ), model, offer, config.own_command)
+            return await conversation.run(quiet=common.quiet)
         except (aiohttp.ClientError, OSError) as error:
             reason = str(error) or type(error).__name__
             click.echo(f"toolyard: cannot reach the server at {talk.name}: {reason}", err=True)
@@ -101,8 +103,15 @@ class _LineReader:
 
 
 class _Conversation:
-    def __init__(self, talk: ChatClient, screen: Screen, model: str, offer: str | None = None) -> None:
-        self._client, self._screen, self._model = talk, screen, model
+    def __init__(
+        self,
+        talk: ChatClient,
+        screen: Screen,
+        model: str,
+        offer: str | None = None,
+        own_command: OwnCommand = FOR_DEFAULT_HOME,
+    ) -> None:
+        self._client, self._screen, self._model, self._own_command = talk, screen, model, own_command
         self._options: JsonObject = {"offer": offer} if offer else {}
         self._messages: list[JsonObject] = []
         self._running: dict[str, str] = {}  # call id -> tool
@@ -141,8 +150,9 @@ class _Conversation:
             return model
         described = "; ".join(error or f"the model provider '{name}' lists no models" for name, error in errors.items())
         raise ToolyardError(
-            f"no model can be chosen: {described}. Check the provider's address and key ('toolyard doctor' says more), "
-            "or name a model with --model; '--model tour' is the built-in guide"
+            f"no model can be chosen: {described}. Check the provider's address and key "
+            f"('{self._own_command.format('doctor')}' says more), or name a model with --model; '--model tour' is the "
+            "built-in guide"
         )
 
     def _handle_interrupt(self) -> None:

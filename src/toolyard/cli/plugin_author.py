@@ -52,7 +52,8 @@ def new(common: CommonOptions, name: str, language: str, asynchronous: bool, lan
     if common.json:
         print_json({"name": name, "folder": str(place), "files": list(files)})
     elif not common.quiet:
-        click.echo(f"Created {place} with {', '.join(files)}.\nNext: toolyard plugin test {place}")
+        click.echo(f"Created {place} with {', '.join(files)}.")
+        click.echo(f"Next: {common.own_command.format('plugin test', str(place))}")
 
 
 @click.command("lint", cls=Command)

@@ -242,7 +242,7 @@ class VcpImport:
 def _describe(task: TimedTask, proposed: Schedule | None, own_command: OwnCommand) -> str:
     """Describe a call in full, with hidden characters escaped, and how to let it run."""
     arguments = escape_hidden(json.dumps(task.arguments, ensure_ascii=False))
-    command = own_command.format(f"schedule allow {proposed.id}") if proposed else ""
+    command = own_command.for_home.format("schedule allow", proposed.id) if proposed else ""
     allow = f"'{command}' lets it run; else it asks" if command else "It asks"
     return f"{escape_hidden(task.tool)} at {task.at} with {arguments}. {allow} when it is due, as a model's call does."
 

@@ -163,7 +163,7 @@ class Plugins:
                 "plugin.blocked_manifest",
                 "its manifest is named .block: take that ending away to enable it",
             )
-        decision, command = self._disabled.read().get(str(folder)), self._own_command.format(f"plugin enable {name}")
+        decision, command = self._disabled.read().get(str(folder)), self._own_command.format("plugin enable", name)
         if decision is None and files.manifest and not files.manifest.enabled_by_default:
             return Message(
                 "plugin.off_by_default",
@@ -221,7 +221,7 @@ class Plugins:
             return replace(plugin, reason=str(fault), problems=(*plugin.problems, fault))
         command, fingerprint = prepared
         state = self._trust.find_state(plugin.folder, plugin.origin, fingerprint)
-        allow = self._own_command.format(f"plugin allow {plugin.name}")
+        allow = self._own_command.format("plugin allow", plugin.name)
         reason = _review_reason(state, allow)
         if state is not PluginState.READY and fingerprint.problem:
             reason = Message(

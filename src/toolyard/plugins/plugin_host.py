@@ -334,7 +334,7 @@ class PluginTool:
     async def _build_result(self, call: ToolCall, manifest: Manifest, report: ChildReport) -> Result:
         """Build the result. Allowed survivors become a task; others are reported in the warnings."""
         name, background = manifest.name, self._host.background
-        allow = self._host.host_environment.own_command.format(f"plugin allow {name} --detached")
+        allow = self._host.host_environment.own_command.format("plugin allow", name, "--detached")
         let = Message("answer.allow_background", "Its owner can let it go on: {command}.", command=allow)
         notes = (join_sentences(LEFT_BEHIND, let),) if report.survivors_killed else ()
         try:

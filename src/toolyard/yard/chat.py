@@ -154,7 +154,7 @@ async def _list_pending(yard: Yard, calls: Collection[str], address: str) -> lis
             approval=one.id,
             call_id=one.call_id,
             tool=one.tool,
-            command=yard.config.own_command.format(f"approval allow {one.id}"),
+            command=yard.config.own_command.for_home.format("approval allow", one.id),
             url=f"{address}/approvals/{one.id}" if address else "",
         )
         for one in reversed(pending)
