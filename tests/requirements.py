@@ -1015,6 +1015,11 @@ MANIFESTS: Final = _now(
      ("A broken manifest that the command line names is told with its problem; types that cannot run are never "
       "offered; misspelt keys get did you mean; lint finds a SyntaxError with its line, and so does the text of a "
       "call; a Windows path in a command is told as such.")),
+    ("plugin:access:read-project", "hard edges",
+     "An owner can let a plugin read the whole project without letting it change any of it or reach anything else."),
+    ("plugin:cli:allow-several", "hard edges",
+     ("plugin allow takes several names; a wrong one approves none, and a no to one leaves the others to be asked "
+      "about.")),
     ("plugin:dependencies", "hard edges, security S-83",
      ("Installing or upgrading the dependencies of a plugin, in .venv or node_modules, takes its permission away from "
       "no plugin, and no other plugin answers in its place.")),

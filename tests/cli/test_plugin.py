@@ -19,7 +19,10 @@ import pytest
 from tests.cli.test_cli import TOOLYARD, WAIT_S, Shell
 from tests.plugins.folders import make_plugin, manifest_text
 from tests.waiting import wait_until_blocking
+from toolyard.confinement.level import measure_confinement
+from toolyard.confinement.profile import Profile
 from toolyard.dialects import DIALECTS
+from toolyard.protocol.access import ConfinementLevel
 from toolyard.protocol.request_text import format_request
 
 ECHO = "import json, sys\nprint(json.dumps({'status': 'success', 'result': json.load(sys.stdin)['text']}))\n"
@@ -281,6 +284,79 @@ def test_work_after_the_answer_is_allowed_at_review_and_seen_in_the_tasks(shell:
         "succeeded",
     )
     assert (folder / "done").exists()
+
+
+PEEK = """import json, os
+def attempt(work):
+    try:
+        return work()
+    except OSError as error:
+        return type(error).__name__
+place = os.environ["PROJECT_BASE_PATH"]
+result = [attempt(lambda: open(f"{place}/notes.txt").read()), attempt(lambda: open(f"{place}/new.txt", "w").write("x"))]
+print(json.dumps({"status": "success", "result": result}))
+"""
+
+
+@pytest.mark.requirement("plugin:access:read-project", "plugin:cli:state")
+@pytest.mark.skipif(
+    not measure_confinement(Profile()).level.reaches(ConfinementLevel.FILES), reason="nothing is confined here"
+)
+def test_a_plugin_of_a_project_may_read_it_and_change_nothing(shell: Shell) -> None:
+    (shell.project / "notes.txt").write_text("a note")
+    folder = make_plugin(shell.project / "plugins", "Peek")  # as one written for VCPToolBox, it declares nothing
+    (folder / "main.py").write_text(PEEK)
+    assert shell.run("plugin", "allow", "Peek", "--yes").returncode == 0
+    read, written = shell.json("call", "Peek")["data"]["result"]
+    assert (read.endswith("Error"), written.endswith("Error")) == (True, True)
+    shown = shell.run("plugin", "allow", "Peek", "--yes", "--access", "read-project")
+    assert "reads every file of the project" in shown.stdout
+    read, written = shell.json("call", "Peek")["data"]["result"]
+    assert (read, written.endswith("Error")) == ("a note", True)
+    assert not (shell.project / "new.txt").exists()
+
+
+@pytest.mark.requirement("plugin:cli:allow-several")
+def test_several_plugins_are_reviewed_and_approved_at_once_or_none_is(shell: Shell) -> None:
+    for name in ("Alpha", "Beta"):
+        _echo(shell.project / "plugins", name)
+    wrong = shell.run("plugin", "allow", "Alpha", "Gamma", "--yes")
+    assert (wrong.returncode, "there is no plugin called 'Gamma'" in wrong.stderr) == (1, True)
+    assert _states(shell)["Alpha"] == "needs_review"
+    unasked = shell.run("plugin", "allow", "Alpha", "Beta")
+    assert (unasked.returncode, "no terminal to ask on" in unasked.stderr) == (2, True)
+    done = shell.run("plugin", "allow", "Alpha", "Beta", "Alpha", "--yes", "--access", "strict")
+    assert [line for line in done.stdout.splitlines() if line.endswith(" is ready")] == [
+        "Alpha is ready",
+        "Beta is ready",
+    ]
+    listed = shell.json("plugin", "allow", "Alpha", "Beta", "--json")
+    assert [(one["name"], one["allowed"], one["access"]) for one in listed] == [
+        ("Alpha", True, "strict"),
+        ("Beta", True, "strict"),
+    ]
+
+
+@pytest.mark.requirement("plugin:cli:allow-several")
+def test_a_no_to_one_plugin_leaves_the_others_to_be_asked_about(shell: Shell) -> None:
+    for name in ("Alpha", "Beta"):
+        _echo(shell.project / "plugins", name)
+    terminal, end = pty.openpty()
+    process = subprocess.Popen(
+        [*TOOLYARD, "plugin", "allow", "Alpha", "Beta"], cwd=shell.project, env=shell.environment, stdin=end,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+    )  # fmt: skip
+    try:
+        os.write(terminal, b"n\ny\n")
+        output, _ = process.communicate(timeout=WAIT_S)
+    finally:
+        os.close(end)
+        os.close(terminal)
+    assert (process.returncode, "not approved: Alpha" in output) == (1, True)
+    assert {name: state for name, state in _states(shell).items() if name in ("Alpha", "Beta")} == {
+        "Alpha": "needs_review",
+        "Beta": "ready",
+    }
 
 
 MINE = "import json\nimport tiny\nprint(json.dumps({'status': 'success', 'result': f'mine with {tiny.WORD}'}))\n"
