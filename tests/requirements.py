@@ -1015,6 +1015,11 @@ MANIFESTS: Final = _now(
      ("A broken manifest that the command line names is told with its problem; types that cannot run are never "
       "offered; misspelt keys get did you mean; lint finds a SyntaxError with its line, and so does the text of a "
       "call; a Windows path in a command is told as such.")),
+    ("plugin:missing-settings", "hard edges",
+     ("Whether a plugin lacks a setting that it requires is one answer: its state is missing_config in every list, the "
+      "doctor warns, lint says so, and it is offered to no model, until the setting is there.")),
+    ("plugin:cli:test:uncounted", "hard edges",
+     "plugin test leaves no calls, no tasks and no statistics behind."),
     ("plugin:access:read-project", "hard edges",
      "An owner can let a plugin read the whole project without letting it change any of it or reach anything else."),
     ("plugin:cli:allow-several", "hard edges",

@@ -4,12 +4,11 @@ import asyncio
 import os
 import platform
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from http import HTTPStatus
 from pathlib import Path
-from typing import TypeAlias
 from urllib.parse import urlsplit
 
 from toolyard.config import FILE_NAME, Config, describe_wide_project, find_own_command, load_config
@@ -30,7 +29,7 @@ from toolyard.gateway.offers.offer import Offers, Selection
 from toolyard.gateway.providers.probe import Probe, probe
 from toolyard.message import Message
 from toolyard.own_command import OwnCommand
-from toolyard.plugins.plugin import Origin, Plugin, PluginState
+from toolyard.plugins.plugin import Plugin, PluginState
 from toolyard.plugins.plugin_files import MANIFEST
 from toolyard.plugins.roots import MAX_FOLDERS
 from toolyard.protocol.access import ConfinementLevel, ConfinementRule
@@ -44,8 +43,6 @@ from toolyard.storage.state_file import STATE, check
 from toolyard.workspace.search.ripgrep import find_ripgrep
 from toolyard.yard.chat import DEFAULT_URL
 from toolyard.yard.yard import Yard
-
-MissingSettings: TypeAlias = Callable[[Plugin], Sequence[str]]  # names the required settings that a plugin lacks
 
 
 class CheckStatus(StrEnum):
@@ -67,7 +64,6 @@ def run_checks(
     home: str | None,
     tools: Sequence[ToolSpec] | None = None,
     plugins: Sequence[Plugin] = (),
-    missing_settings: MissingSettings = lambda _: (),
 ) -> Iterator[Check]:
     """Run every check, in the order in which one would fix the problems.
 
@@ -113,7 +109,7 @@ def run_checks(
         if tools is None:
             tools, plugin_checks = _load_tools(config)
         else:
-            plugin_checks = list(_check_plugins(plugins, missing_settings, config.own_command))
+            plugin_checks = list(_check_plugins(plugins, config.own_command))
     except (ToolyardError, OSError) as error:
         yield Check(
             "tools",
@@ -168,31 +164,23 @@ def _load_tools(config: Config) -> tuple[Sequence[ToolSpec], list[Check]]:
     yard = Yard(config)
     try:
         specs = [tool.spec for tool in yard.tools.list_built_in_first()]
-        plugins = yard.plugins.plugins.all
-        return specs, list(_check_plugins(plugins, yard.plugins.list_missing_settings, config.own_command))
+        return specs, list(_check_plugins(yard.plugins.plugins.all, config.own_command))
     finally:
         asyncio.run(yard.close())
 
 
-def _check_plugins(
-    plugins: Sequence[Plugin], missing_settings: MissingSettings, own_command: OwnCommand
-) -> Iterator[Check]:
+def _check_plugins(plugins: Sequence[Plugin], own_command: OwnCommand) -> Iterator[Check]:
     """Yield a check for each plugin that cannot be used although it is meant to be, and one for all others."""
     ready = 0
     for plugin in plugins:
-        missing = missing_settings(plugin)
         fix = ""
         name, reason = plugin.name, plugin.reason
         match plugin.state:
-            case PluginState.READY if missing:
-                reason = Message("plugin.needs_settings", "missing settings: {names}", names=", ".join(missing))
-                fix = Message(
-                    "plugin.set_them",
-                    "Set them on the plugin's page in the console, or in {file}.",
-                    file=plugin.folder / "config.env",
-                )
             case PluginState.READY if not plugin.reason:
                 ready += 1
+            case PluginState.MISSING_CONFIG:
+                command = own_command.format("plugin disable", plugin.name)
+                fix = Message("plugin.set_or_disable", "Set it, or disable the plugin: {command}", command=command)
             case PluginState.BROKEN if not (plugin.folder / MANIFEST).exists():
                 name, fix = str(plugin.folder), _plugin_folder_fix(plugin.folder)
             case PluginState.READY | PluginState.BROKEN:
@@ -203,8 +191,7 @@ def _check_plugins(
                 fix = Message("plugin.run_review", "Run: {command}", command=command)
         if fix:
             detail = Message("plugin.check_failed", "{name}: {reason}", name=name, reason=reason)
-            is_optional = plugin.origin is Origin.SHIPPED  # it comes along, and nobody may want it
-            yield Check("plugins", CheckStatus.OK if is_optional else CheckStatus.WARN, detail, fix)
+            yield Check("plugins", CheckStatus.WARN, detail, fix)
     yield Check("plugins", CheckStatus.OK, Message("plugin.count_ready", "{count} are ready", count=ready))
 
 

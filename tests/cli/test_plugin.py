@@ -68,6 +68,17 @@ def test_a_new_plugin_passes_lint_and_test_at_once(shell: Shell, words: tuple[st
     assert (again.returncode, "there is already" in again.stderr) == (1, True)
 
 
+@pytest.mark.requirement("plugin:cli:test:uncounted")
+@pytest.mark.parametrize("words", [(), ("--async",)])
+def test_a_test_of_a_plugin_counts_as_no_call(shell: Shell, words: tuple[str, ...]) -> None:
+    shell.run("plugin", "new", "Fresh", *words)
+    tested = shell.run("plugin", "test", "Fresh")
+    assert (tested.returncode, tested.stdout.splitlines()[-1].startswith("0 passed")) == (0, False), tested
+    assert shell.json("journal", "list", "--json") == shell.json("task", "list", "--json") == []
+    assert shell.run("plugin", "run", "Fresh", "name=Ada").returncode in (0, 1)
+    assert len(shell.json("journal", "list", "--json")) == 1, "a run by hand is a call"
+
+
 @pytest.mark.requirement("plugin:cli:new", "cli:exit:usage")
 def test_a_name_that_no_plugin_can_have_is_a_usage_error(shell: Shell) -> None:
     done = shell.run("plugin", "new", "../up")
@@ -638,7 +649,7 @@ def test_lint_of_a_plugin_by_name_tells_of_settings_that_are_missing(shell: Shel
     schema = {"CITY": {"type": "string", "required": True}}
     folder = _echo(shell.project / "plugins", configSchema=schema)
     done = shell.run("plugin", "lint", "Echo")
-    assert (done.returncode, "warning: Echo: CITY is required and not set" in done.stdout) == (0, True)
+    assert (done.returncode, "warning: Echo: it needs configuration: set CITY on its page" in done.stdout) == (0, True)
     (folder / "plugin-manifest.json").write_text(manifest_text("Echo").replace("python main.py", "python gone.py"))
     done = shell.run("plugin", "lint", "Echo")
     assert (done.returncode, "entryPoint.command: the command names 'gone.py'" in done.stdout) == (1, True)

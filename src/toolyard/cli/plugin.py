@@ -161,7 +161,7 @@ async def _allow(common: CommonOptions, names: tuple[str, ...], decision: _Decis
     async with Yard(common.config()) as yard:
         reviews = [_review(yard, name, decision) for name in dict.fromkeys(names)]
         if common.json:
-            shown = [{**review.to_json(), "allowed": decision.yes or plugin.is_ready} for plugin, review in reviews]
+            shown = [{**review.to_json(), "allowed": decision.yes or plugin.may_run} for plugin, review in reviews]
             print_json(shown[0] if len(names) == 1 else shown)
         refused = [plugin.name for plugin, review in reviews if not await _ask(yard, common, plugin, review, decision)]
     if refused:
@@ -183,7 +183,7 @@ async def _ask(yard: Yard, common: CommonOptions, plugin: Plugin, reviewed: Plug
     if not common.json and (not common.quiet or asks):
         print_review(reviewed, plugin)
     is_shown = plugin.fingerprint is None or plugin.fingerprint.publish_keys == plugin.publish_keys
-    if plugin.is_ready and is_shown and decision.is_empty:
+    if plugin.may_run and is_shown and decision.is_empty:
         click.echo(f"{plugin.name} is approved as it is.", err=True)
         return True
     if not decision.yes and not asks:

@@ -11,7 +11,7 @@ and say why, and no other plugin answers in its place. The names of built-in too
 Reading again costs a few ``stat`` calls for each plugin that has not changed. Not safe from several threads.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -19,6 +19,7 @@ from toolyard.message import Message, cut_message, join_messages
 from toolyard.own_command import FOR_DEFAULT_HOME, OwnCommand
 from toolyard.plugins.command_line import CommandLine, CommandProblem, Programs, resolve_command
 from toolyard.plugins.config_paths import list_config_paths
+from toolyard.plugins.environment import describe_missing_settings
 from toolyard.plugins.fingerprint import Fingerprint, compute_fingerprint
 from toolyard.plugins.plugin import Origin, Plugin, PluginProblem, PluginState
 from toolyard.plugins.plugin_files import PluginFiles, Signature, read_plugin_files, read_signature
@@ -55,8 +56,10 @@ class Plugins:
         reserved: Collection[str] = (),
         programs: Programs,
         own_command: OwnCommand = FOR_DEFAULT_HOME,
+        find_missing: Callable[[Plugin], Sequence[str]] = lambda _: (),
     ) -> None:
-        self._roots, self._own_command = tuple(roots), own_command
+        """``find_missing`` returns the required settings of a plugin that are not set."""
+        self._roots, self._own_command, self._find_missing = tuple(roots), own_command, find_missing
         self._trust = trust
         self._reserved = frozenset(name.casefold() for name in reserved)
         self._programs, self._programs_of_shipped = programs, programs.with_our_python()
@@ -102,6 +105,7 @@ class Plugins:
                 plugins[folder] = self._inspect(folder, origin, files[folder], known)
         self._files = files
         self._all = _resolve_names(tuple(plugins.values()))
+        self._all = tuple(map(self._check_settings, self._all))  # when the keys of all plugins are known
         self._by_name = {}
         for plugin in sorted(self._all, key=_name_rank):
             self._by_name.setdefault(plugin.name, plugin)
@@ -151,7 +155,8 @@ class Plugins:
         return (
             plugin.fingerprint.is_current()
             and not self._disabled_reason(plugin.folder, plugin.name, files)
-            and self._trust.find_state(plugin.folder, plugin.origin, plugin.fingerprint) is plugin.state
+            and self._trust.find_state(plugin.folder, plugin.origin, plugin.fingerprint)
+            is (PluginState.READY if plugin.may_run else plugin.state)
             and self._trust.is_read_confirmed(plugin.folder, plugin.origin, plugin.fingerprint) is plugin.read_confirmed
             and self._trust.access_choice(plugin.folder, plugin.fingerprint) is plugin.access
         )
@@ -244,6 +249,14 @@ class Plugins:
             problems=problems if state is PluginState.READY else plugin.problems,
         )  # fmt: skip
 
+    def _check_settings(self, plugin: Plugin) -> Plugin:
+        """Return a plugin that may run as one that needs configuration, if it does."""
+        missing = self._find_missing(plugin) if plugin.is_ready else ()
+        if not missing:
+            return plugin
+        reason = describe_missing_settings(missing, plugin.folder)
+        return replace(plugin, state=PluginState.MISSING_CONFIG, reason=reason)
+
     def _resolve_command(
         self, plugin: Plugin, manifest: Manifest, before: Plugin | None
     ) -> tuple[CommandLine, Fingerprint] | CommandProblem:
@@ -302,7 +315,7 @@ def _unreviewed_key_problems(keys: frozenset[str], command: str) -> Iterator[Plu
 def _name_rank(plugin: Plugin) -> int:
     """Rank plugins for a name: one that its owner lets run, then one that may after a review, then any."""
     match plugin.state:
-        case PluginState.READY | PluginState.CHANGED:
+        case PluginState.READY | PluginState.MISSING_CONFIG | PluginState.CHANGED:
             return 0
         case PluginState.BROKEN if plugin.was_allowed:
             return 0

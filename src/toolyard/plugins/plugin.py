@@ -22,6 +22,7 @@ class Origin(StrEnum):
 
 class PluginState(StrEnum):
     READY = "ready"
+    MISSING_CONFIG = "missing_config"  # its owner lets it run, but a setting that it requires is not set
     DISABLED = "disabled"
     NEEDS_REVIEW = "needs_review"  # nobody has allowed it yet
     CHANGED = "changed"  # it is no longer what was allowed
@@ -84,7 +85,13 @@ class Plugin:
 
     @property
     def is_ready(self) -> bool:
+        """Whether it can do its work, and is offered to models."""
         return self.state is PluginState.READY
+
+    @property
+    def may_run(self) -> bool:
+        """Whether its owner lets it run. One that lacks a setting is not offered, but does what it can when called."""
+        return self.state in (PluginState.READY, PluginState.MISSING_CONFIG)
 
     @property
     def id(self) -> str:

@@ -26,6 +26,7 @@ from toolyard.plugins.environment import (
     build_call_variables,
     build_environment,
     data_folder,
+    describe_missing_settings,
     make_data_folder,
 )
 from toolyard.plugins.granted_folders import describe_missing_paths, list_missing_paths, make_granted_folders
@@ -116,7 +117,7 @@ class PluginHost:
                 Message("plugin.no_longer_exists", "There is no plugin called '{name}' any more.", name=name),
                 hint=Message("hint.list_tools", "List the tools."),
             )
-        if not plugin.is_ready or plugin.manifest is None:
+        if not plugin.may_run or plugin.manifest is None:
             denied = plugin.state in (PluginState.NEEDS_REVIEW, PluginState.CHANGED)
             cause: Reason | ErrorCode = Reason.DENIED if denied else Reason.START_FAILED
             message = Message(
@@ -202,10 +203,25 @@ class PluginHost:
         """Return the paths that an access lets a plugin write, and that do not exist and are not created either."""
         return list_missing_paths(self.host_environment.project, access.write) if access else ()
 
+    def list_missing_settings(self, plugin: Plugin) -> tuple[str, ...]:
+        """Return the required settings of a plugin that are not set."""
+        own = {name for name, value in plugin.config.items() if value}
+        keys = plugin.manifest.config if plugin.manifest else ()
+        if plugin.manifest is None or all(key.name in own or not key.is_required(own) for key in keys):
+            return ()
+        try:
+            return self.environment(plugin, plugin.manifest).missing
+        except Failure:  # of the host's own keys, which a call reports
+            return ()
+
     def list_remarks(self, plugin: Plugin, manifest: Manifest) -> tuple[str, ...]:
-        """Return the problems of a plugin on this host: of its environment and its access."""
-        missing = self.list_missing_paths(manifest.access)
-        return (*self.environment(plugin, manifest).problems, *([describe_missing_paths(missing)] if missing else []))
+        """Return the problems of a plugin on this host: of its settings, its environment and its access."""
+        settings, paths = self.list_missing_settings(plugin), self.list_missing_paths(manifest.access)
+        return (
+            *([describe_missing_settings(settings, plugin.folder)] if settings else []),
+            *self.environment(plugin, manifest).problems,
+            *([describe_missing_paths(paths)] if paths else []),
+        )
 
     def working_folder(self, plugin: Plugin) -> str:
         """Return the folder in which a plugin runs, relative to the project; ``.`` for one outside it."""

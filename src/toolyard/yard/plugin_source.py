@@ -142,12 +142,6 @@ class PluginSource:
             access=self.host.list_access_options(plugin, manifest),
         )
 
-    def list_missing_settings(self, plugin: "Plugin") -> list[str]:
-        """Return the keys of required settings that a plugin lacks."""
-        manifest = plugin.manifest
-        settings = self.host.settings(plugin, manifest) if manifest and plugin.is_ready else ()
-        return [one.key for one in settings if one.is_missing]
-
     def inspect(self, folder: Path) -> "Plugin | None":
         """Return the plugin in a folder outside of the plugin folders."""
         from toolyard.plugins.discovery import Plugins
@@ -249,6 +243,7 @@ class PluginSource:
             reserved=self._reserved,
             programs=self._programs(),
             own_command=self._config.own_command,
+            find_missing=self._list_missing_settings,
         )
         children = Children()
         return PluginHost(
@@ -269,6 +264,9 @@ class PluginSource:
             report_progress=self._report_progress,
             outlives=self._outside.outlives,
         )
+
+    def _list_missing_settings(self, plugin: "Plugin") -> "tuple[str, ...]":
+        return self.host.list_missing_settings(plugin)  # it is assembled by the time somebody looks at the plugins
 
     def _programs(self) -> "Programs":
         from toolyard.plugins.command_line import Programs
