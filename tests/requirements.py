@@ -448,6 +448,10 @@ FIRST_DAY: Final = _now(
     ("home:one", "day one",
      ("make run, toolyard serve and every other command use the same default home: what the command line calls is in "
       "the journal that the server shows.")),
+    ("cli:project:named", "hard edges",
+     ("chat, journal and task work on the project that they are told or stand in, whatever project a server of the "
+      "home has, name it, and say which project a call or a task belongs to; what belongs to another one is refused "
+      "with the command that works there.")),
     ("home:hints", "day one",
      ("Every command that a server or one of its messages names contains the options that reach its home, unless it "
       "is the default one, and its project, and works as it stands in any shell of the user and in any folder.")),

@@ -357,6 +357,8 @@ export interface CallDetail {
   origin: string;
   maid: string | null;
   chat: string | null;
+  /** The folder of the project in which it ran; empty for calls before this was noted. */
+  project: string;
   /** The call that it repeats. */
   retry_of: string | null;
   /** The beginning of the result's text. */
@@ -463,6 +465,8 @@ export interface CallRow {
   origin: string;
   maid: string | null;
   chat: string | null;
+  /** The folder of the project in which it ran; empty for calls before this was noted. */
+  project: string;
   /** The call that it repeats. */
   retry_of: string | null;
   /** The beginning of the result's text. */
@@ -658,7 +662,7 @@ export interface CheckRow {
   /** The parameters of the sentence. */
   message_params?: Record<string, string | number | boolean | NestedMessage>;
   name: string;
-  level: "ok" | "warn" | "fail";
+  level: "ok" | "missing_config" | "warn" | "fail";
   fix: string;
   /** The code of the sentence beside it; missing if it has none. */
   fix_code?: string;
@@ -2043,6 +2047,8 @@ export interface SlowCall {
   origin: string;
   maid: string | null;
   chat: string | null;
+  /** The folder of the project in which it ran; empty for calls before this was noted. */
+  project: string;
   /** The call that it repeats. */
   retry_of: string | null;
   /** The beginning of the result's text. */
@@ -2162,6 +2168,8 @@ export interface TaskDetail {
   message: string;
   /** The chat of its call. */
   chat: string | null;
+  /** The folder of the project of its call; empty for tasks before this was noted. */
+  project: string;
   /** The code of the sentence beside it; missing if it has none. */
   message_code?: string;
   /** The parameters of the sentence. */
@@ -2287,6 +2295,8 @@ export interface TaskRow {
   message: string;
   /** The chat of its call. */
   chat: string | null;
+  /** The folder of the project of its call; empty for tasks before this was noted. */
+  project: string;
   /** The code of the sentence beside it; missing if it has none. */
   message_code?: string;
   /** The parameters of the sentence. */

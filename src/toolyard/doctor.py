@@ -29,7 +29,7 @@ from toolyard.gateway.offers.offer import Offers, Selection
 from toolyard.gateway.providers.probe import Probe, probe
 from toolyard.message import Message
 from toolyard.own_command import OwnCommand
-from toolyard.plugins.plugin import Plugin, PluginState
+from toolyard.plugins.plugin import Origin, Plugin, PluginState
 from toolyard.plugins.plugin_files import MANIFEST
 from toolyard.plugins.roots import MAX_FOLDERS
 from toolyard.protocol.access import ConfinementLevel, ConfinementRule
@@ -47,6 +47,7 @@ from toolyard.yard.yard import Yard
 
 class CheckStatus(StrEnum):
     OK = "ok"
+    MISSING_CONFIG = "missing_config"  # what ships with Toolyard and works once somebody sets it up: no problem
     WARN = "warn"
     FAIL = "fail"
 
@@ -191,7 +192,8 @@ def _check_plugins(plugins: Sequence[Plugin], own_command: OwnCommand) -> Iterat
                 fix = Message("plugin.run_review", "Run: {command}", command=command)
         if fix:
             detail = Message("plugin.check_failed", "{name}: {reason}", name=name, reason=reason)
-            yield Check("plugins", CheckStatus.WARN, detail, fix)
+            is_optional = plugin.origin is Origin.SHIPPED and plugin.state is PluginState.MISSING_CONFIG
+            yield Check("plugins", CheckStatus.MISSING_CONFIG if is_optional else CheckStatus.WARN, detail, fix)
     yield Check("plugins", CheckStatus.OK, Message("plugin.count_ready", "{count} are ready", count=ready))
 
 

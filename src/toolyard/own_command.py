@@ -27,6 +27,10 @@ class OwnCommand:
         """The command for what belongs to the home, whatever the project: keys, approvals, a call by its id."""
         return OwnCommand(self.home)
 
+    def in_project(self, project: str) -> "OwnCommand":
+        """Return the command for another project of the same home."""
+        return OwnCommand(self.home, Path(project))
+
     @property
     def options(self) -> str:
         """The options that every command needs, with a space before each; empty if it needs none."""

@@ -40,7 +40,10 @@ Ctrl-C stops a reply."""
 @click.command("chat", cls=Command, short_help="Chat with a model in the terminal.")
 @click.option("--model", default="", metavar="NAME", help="Model to chat with.")
 @click.option(
-    "--url", default="", metavar="URL", help="Server to use.  [default: the server of this home, if it is running]"
+    "--url",
+    default="",
+    metavar="URL",
+    help="Server to use.  [default: the server of this home and project, if it is running]",
 )
 @click.option("--key", default="", metavar="KEY", help="Key for --url.")
 @click.option(
@@ -59,7 +62,9 @@ def command(common: CommonOptions, model: str, url: str, key: str, offer: str | 
 
 async def _run_chat(common: CommonOptions, model: str, url: str, key: str, offer: str | None) -> int:
     config = common.config()
-    async with open_chat_client(config, url=url, key=key, require_project=common.serving_config) as talk:
+    async with open_chat_client(
+        config, url=url, key=key, names_project=bool(common.project), require_project=common.serving_config
+    ) as talk:
         try:
             conversation = _Conversation(talk, Screen(config.environ), model, offer, config.own_command)
             return await conversation.run(quiet=common.quiet)
@@ -125,7 +130,8 @@ class _Conversation:
         asyncio.get_running_loop().add_signal_handler(signal.SIGINT, self._handle_interrupt)
         self._model = self._model or await self._choose_model(known)
         if not quiet:
-            click.secho(f"Toolyard: {self._model} at {self._client.name}. Type /help for commands.", dim=True)
+            project = f", project {self._client.project}" if self._client.project else ""
+            click.secho(f"Toolyard: {self._model} at {self._client.name}{project}. Type /help for commands.", dim=True)
         while (line := await self._lines.read(click.style("> ", bold=True))) is not None:
             if line.strip() in ("/quit", "/exit"):
                 return 0

@@ -145,7 +145,7 @@ async def _list(common: CommonOptions) -> None:
 
 
 class _Decision(NamedTuple):
-    """What the owner decides with the options of ``allow``; None: nothing beyond the review."""
+    """The decisions that the options of ``allow`` state; None: nothing beyond the review."""
 
     yes: bool
     detached: bool | None

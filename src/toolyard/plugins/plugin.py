@@ -85,12 +85,12 @@ class Plugin:
 
     @property
     def is_ready(self) -> bool:
-        """Whether it can do its work, and is offered to models."""
+        """It can do its work, and is offered to models."""
         return self.state is PluginState.READY
 
     @property
     def may_run(self) -> bool:
-        """Whether its owner lets it run. One that lacks a setting is not offered, but does what it can when called."""
+        """Its owner lets it run. One that lacks a setting is not offered, but does what it can when it is called."""
         return self.state in (PluginState.READY, PluginState.MISSING_CONFIG)
 
     @property
