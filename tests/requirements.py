@@ -460,9 +460,13 @@ FIRST_DAY: Final = _now(
     ("home:one", "day one",
      ("make run, toolyard serve and every other command use the same default home: what the command line calls is in "
       "the journal that the server shows.")),
+    ("cli:project:named", "hard edges",
+     ("chat, journal and task work on the project that they are told or stand in, whatever project a server of the "
+      "home has, name it, and say which project a call or a task belongs to; what belongs to another one is refused "
+      "with the command that works there.")),
     ("home:hints", "day one",
-     ("Every command that a server or one of its messages names contains the option that reaches its home, unless it "
-      "is the default one, and works as it stands in any shell of the user.")),
+     ("Every command that a server or one of its messages names contains the options that reach its home, unless it "
+      "is the default one, and its project, and works as it stands in any shell of the user and in any folder.")),
     ("make:run:example", "day one",
      ("make run serves an example project, which is created beside the home at the first start and then left alone; "
       "make run PROJECT=DIR serves another one.")),
@@ -808,8 +812,8 @@ REPLY_TEXT: Final = _now(
      ("Without that it is stopped, which the envelope's warnings and the plugin's log tell, and lint says it before.")),
     ("plugin:same-name", "contract §6",
      ("Of plugins with one name the one given with --plugins wins, then the home's, the project's, the shipped one; an "
-      "unreviewed one never displaces a reviewed one, import takes it all the same, and the list says which one runs "
-      "and which it hides.")),
+      "unreviewed one never displaces a reviewed one, a reviewed one that changed or broke gives its name to no other, "
+      "import takes it all the same, and the list says which one runs and which it hides.")),
     ("plugin:same-name:rules", "contract §6",
      "A rule that was made for a plugin does not hold for another plugin that takes its name."),
     ("plugin:manifest-comments", "001 §5.2",
@@ -1030,6 +1034,19 @@ MANIFESTS: Final = _now(
      ("A broken manifest that the command line names is told with its problem; types that cannot run are never "
       "offered; misspelt keys get did you mean; lint finds a SyntaxError with its line, and so does the text of a "
       "call; a Windows path in a command is told as such.")),
+    ("plugin:missing-settings", "hard edges",
+     ("Whether a plugin lacks a setting that it requires is one answer: its state is missing_config in every list, the "
+      "doctor warns, lint says so, and it is offered to no model, until the setting is there.")),
+    ("plugin:cli:test:uncounted", "hard edges",
+     "plugin test leaves no calls, no tasks and no statistics behind."),
+    ("plugin:access:read-project", "hard edges",
+     "An owner can let a plugin read the whole project without letting it change any of it or reach anything else."),
+    ("plugin:cli:allow-several", "hard edges",
+     ("plugin allow takes several names; a wrong one approves none, and a no to one leaves the others to be asked "
+      "about.")),
+    ("plugin:dependencies", "hard edges, security S-83",
+     ("Installing or upgrading the dependencies of a plugin, in .venv or node_modules, takes its permission away from "
+      "no plugin, and no other plugin answers in its place.")),
     ("plugin:bytecode", "hard edges, security S-83",
      ("Compiled Python without a source is part of what is reviewed; __pycache__ beside the sources is never read, for "
       "a cache of the host for each fingerprint is used, and it is refused in archives.")),
@@ -1968,6 +1985,8 @@ INTEROP: Final = _now(
     ("import:vcp-timed", "hard edges",
      ("Timed calls are imported as proposals: each needs the same approval as a model's call, and the report shows the "
       "whole call; toolyard schedule allow lets one run.")),
+    ("import:trust", "hard edges",
+     "With --trust an import allows the plugins that it copies, and none that its report calls skipped."),
     ("import:vcp-plugins", "001, contract §6", "Unchanged VCPToolBox plugins of the supported types run after import."),
     ("export:tools", "architecture words, contract §3",
      "Every tool's definition is given in OpenAI's and in MCP's shape from the same ToolSpec."),

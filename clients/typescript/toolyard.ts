@@ -3,7 +3,7 @@
 // Licensed under Apache-2.0, like Toolyard itself.
 
 /** The owner's decision on what a plugin may reach. */
-export type AccessChoice = "strict" | "declared" | "wide" | "unconfined";
+export type AccessChoice = "strict" | "declared" | "read-project" | "wide" | "unconfined";
 
 export interface AccessOptionRow {
   choice: AccessChoice;
@@ -369,6 +369,8 @@ export interface CallDetail {
   origin: string;
   maid: string | null;
   chat: string | null;
+  /** The folder of the project in which it ran; empty for calls before this was noted. */
+  project: string;
   /** The call that it repeats. */
   retry_of: string | null;
   /** The beginning of the result's text. */
@@ -491,6 +493,8 @@ export interface CallRow {
   origin: string;
   maid: string | null;
   chat: string | null;
+  /** The folder of the project in which it ran; empty for calls before this was noted. */
+  project: string;
   /** The call that it repeats. */
   retry_of: string | null;
   /** The beginning of the result's text. */
@@ -686,7 +690,7 @@ export interface CheckRow {
   /** The parameters of the sentence. */
   message_params?: Record<string, string | number | boolean | NestedMessage>;
   name: string;
-  level: "ok" | "warn" | "fail";
+  level: "ok" | "missing_config" | "warn" | "fail";
   fix: string;
   /** The code of the sentence beside it; missing if it has none. */
   fix_code?: string;
@@ -2078,6 +2082,8 @@ export interface SlowCall {
   origin: string;
   maid: string | null;
   chat: string | null;
+  /** The folder of the project in which it ran; empty for calls before this was noted. */
+  project: string;
   /** The call that it repeats. */
   retry_of: string | null;
   /** The beginning of the result's text. */
@@ -2204,6 +2210,8 @@ export interface TaskDetail {
   message: string;
   /** The chat of its call. */
   chat: string | null;
+  /** The folder of the project of its call; empty for tasks before this was noted. */
+  project: string;
   /** The code of the sentence beside it; missing if it has none. */
   message_code?: string;
   /** The parameters of the sentence. */
@@ -2329,6 +2337,8 @@ export interface TaskRow {
   message: string;
   /** The chat of its call. */
   chat: string | null;
+  /** The folder of the project of its call; empty for tasks before this was noted. */
+  project: string;
   /** The code of the sentence beside it; missing if it has none. */
   message_code?: string;
   /** The parameters of the sentence. */

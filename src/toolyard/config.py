@@ -55,7 +55,7 @@ class Config:
 
 
 def load_config(
-    project: str | os.PathLike[str],
+    project: str | os.PathLike[str] | None,
     home: str | os.PathLike[str] | None = None,
     *,
     plugin_folders: Sequence[str | os.PathLike[str]] = (),
@@ -64,10 +64,11 @@ def load_config(
 ) -> Config:
     """Load the effective settings of a project and a home; raises ConfigError with every problem.
 
-    With ``text``: the settings as if it stood in the file.
+    Without a project it is the current folder, and hints do not name it: whoever reads them stands there. With
+    ``text``: the settings as if it stood in the file.
     """
     try:
-        folder = Path(project).absolute()
+        folder = Path(project or ".").absolute()
     except FileNotFoundError as error:
         raise UsageError(
             Message(
@@ -80,7 +81,7 @@ def load_config(
             Message(
                 "settings.project_not_a_folder",
                 "the project '{project}' is not a folder: name one that exists with --project, in Python with project=",
-                project=project,
+                project=project or folder,
             )
         )
     place = find_home(home)
@@ -120,7 +121,7 @@ def load_config(
             )
         )
     environ = {**_read_host_variables(place / HOST_FILE), **os.environ}
-    own_command = find_own_command(home)
+    own_command = find_own_command(home, folder if project else None, given)
     return Config(folder, place, Settings(**values), sources, environ, given, trusts_given, own_command)
 
 
@@ -191,10 +192,15 @@ def prefers_chinese() -> bool:
     return next(filter(None, named), "").startswith("zh")
 
 
-def find_own_command(home: str | os.PathLike[str] | None = None) -> OwnCommand:
-    """Return the command of hints about a home. A home from the environment is named: another shell may not have it."""
+def find_own_command(
+    home: str | os.PathLike[str] | None = None, project: Path | None = None, plugins: tuple[Path, ...] = ()
+) -> OwnCommand:
+    """Return the command of hints about a home, a project (None: the reader stands in it) and given plugin folders.
+
+    A home from the environment is named: another shell may not have it.
+    """
     is_default = not os.environ.get("TOOLYARD_HOME") and find_home(home) == _default_home(os.environ).absolute()
-    return FOR_DEFAULT_HOME if is_default else OwnCommand(find_home(home))
+    return OwnCommand(None if is_default else find_home(home), project, plugins)
 
 
 def _default_home(environ: Mapping[str, str]) -> Path:

@@ -3,14 +3,12 @@
 import asyncio
 import os
 import platform
-import shlex
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from http import HTTPStatus
 from pathlib import Path
-from typing import TypeAlias
 from urllib.parse import urlsplit
 
 from toolyard.config import FILE_NAME, Config, describe_wide_project, find_own_command, load_config
@@ -46,11 +44,10 @@ from toolyard.workspace.search.ripgrep import find_ripgrep
 from toolyard.yard.chat import DEFAULT_URL
 from toolyard.yard.yard import Yard
 
-MissingSettings: TypeAlias = Callable[[Plugin], Sequence[str]]  # names the required settings that a plugin lacks
-
 
 class CheckStatus(StrEnum):
     OK = "ok"
+    MISSING_CONFIG = "missing_config"  # what ships with Toolyard and works once somebody sets it up: no problem
     WARN = "warn"
     FAIL = "fail"
 
@@ -64,11 +61,10 @@ class Check:
 
 
 def run_checks(
-    project: str,
+    project: str | None,
     home: str | None,
     tools: Sequence[ToolSpec] | None = None,
     plugins: Sequence[Plugin] = (),
-    missing_settings: MissingSettings = lambda _: (),
 ) -> Iterator[Check]:
     """Run every check, in the order in which one would fix the problems.
 
@@ -114,7 +110,7 @@ def run_checks(
         if tools is None:
             tools, plugin_checks = _load_tools(config)
         else:
-            plugin_checks = list(_check_plugins(plugins, missing_settings, config.own_command))
+            plugin_checks = list(_check_plugins(plugins, config.own_command))
     except (ToolyardError, OSError) as error:
         yield Check(
             "tools",
@@ -169,43 +165,35 @@ def _load_tools(config: Config) -> tuple[Sequence[ToolSpec], list[Check]]:
     yard = Yard(config)
     try:
         specs = [tool.spec for tool in yard.tools.list_built_in_first()]
-        plugins = yard.plugins.plugins.all
-        return specs, list(_check_plugins(plugins, yard.plugins.list_missing_settings, config.own_command))
+        return specs, list(_check_plugins(yard.plugins.plugins.all, config.own_command))
     finally:
         asyncio.run(yard.close())
 
 
-def _check_plugins(
-    plugins: Sequence[Plugin], missing_settings: MissingSettings, own_command: OwnCommand
-) -> Iterator[Check]:
+def _check_plugins(plugins: Sequence[Plugin], own_command: OwnCommand) -> Iterator[Check]:
     """Yield a check for each plugin that cannot be used although it is meant to be, and one for all others."""
     ready = 0
     for plugin in plugins:
-        missing = missing_settings(plugin)
         fix = ""
         name, reason = plugin.name, plugin.reason
         match plugin.state:
-            case PluginState.READY if missing:
-                reason = Message("plugin.needs_settings", "missing settings: {names}", names=", ".join(missing))
-                fix = Message(
-                    "plugin.set_them",
-                    "Set them on the plugin's page in the console, or in {file}.",
-                    file=plugin.folder / "config.env",
-                )
             case PluginState.READY if not plugin.reason:
                 ready += 1
+            case PluginState.MISSING_CONFIG:
+                command = own_command.format("plugin disable", plugin.name)
+                fix = Message("plugin.set_or_disable", "Set it, or disable the plugin: {command}", command=command)
             case PluginState.BROKEN if not (plugin.folder / MANIFEST).exists():
                 name, fix = str(plugin.folder), _plugin_folder_fix(plugin.folder)
             case PluginState.READY | PluginState.BROKEN:
-                command = own_command.format(f"plugin lint {shlex.quote(str(plugin.folder))}")
+                command = own_command.format("plugin lint", str(plugin.folder))
                 fix = Message("plugin.run_lint", "Correct it, then check it with `{command}`.", command=command)
             case PluginState.NEEDS_REVIEW | PluginState.CHANGED:
-                command = own_command.format(f"plugin allow {shlex.quote(plugin.name)}")
+                command = own_command.format("plugin allow", plugin.name)
                 fix = Message("plugin.run_review", "Run: {command}", command=command)
         if fix:
             detail = Message("plugin.check_failed", "{name}: {reason}", name=name, reason=reason)
-            is_optional = plugin.origin is Origin.SHIPPED  # it comes along, and nobody may want it
-            yield Check("plugins", CheckStatus.OK if is_optional else CheckStatus.WARN, detail, fix)
+            is_optional = plugin.origin is Origin.SHIPPED and plugin.state is PluginState.MISSING_CONFIG
+            yield Check("plugins", CheckStatus.MISSING_CONFIG if is_optional else CheckStatus.WARN, detail, fix)
     yield Check("plugins", CheckStatus.OK, Message("plugin.count_ready", "{count} are ready", count=ready))
 
 
@@ -414,7 +402,7 @@ def _suggest_state_fix(file: Path, error: StorageError) -> str:
             return Message("state.run_restore", "Run: {command}", command=command)
 
 
-def repair_state(project: str, home: str | None, stamp: str) -> Check:
+def repair_state(project: str | None, home: str | None, stamp: str) -> Check:
     """Rebuild the state of a home if it is damaged. Raises ToolyardError when a server owns the home."""
     config = load_config(project, home)
     file = config.home / STATE
@@ -508,7 +496,7 @@ def _check_secrets(file: Path) -> Iterator[Check]:
         )
 
 
-def delete_lost_secrets(project: str, home: str | None) -> Check:
+def delete_lost_secrets(project: str | None, home: str | None) -> Check:
     """Delete the records that cannot be decrypted. Raises ToolyardError when a server owns the home."""
     config = load_config(project, home)
     lock = OwnerLock.acquire(config.home)

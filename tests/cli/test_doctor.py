@@ -127,8 +127,11 @@ def test_the_doctor_names_each_plugin_that_cannot_be_used_and_what_to_do(shell: 
     assert (done.returncode, sorted(found)) == (0, ["Broken", "Needs", "Waits"])
     assert "toolyard plugin lint" in found["Broken"]["fix"]
     assert found["Waits"]["fix"].startswith("Run: toolyard plugin allow Waits --home ")
-    assert "missing settings: KEY" in found["Needs"]["detail"]
-    assert str(needs / "config.env") in found["Needs"]["fix"]
+    assert (
+        f"it needs configuration: set KEY on its page in the console, or in {needs}/config.env"
+        in (found["Needs"]["detail"])
+    )
+    assert "toolyard plugin disable Needs --home " in found["Needs"]["fix"]
 
 
 @pytest.mark.requirement("doctor:providers")

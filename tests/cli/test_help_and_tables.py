@@ -24,6 +24,17 @@ def test_a_text_is_broken_between_words_and_never_before_a_full_stop() -> None:
     assert wrap("一二三。四五六", 6) == ["一二", "三。四", "五六"]
 
 
+@pytest.mark.requirement("home:hints")
+def test_a_command_to_copy_stands_on_one_line() -> None:
+    long = "'toolyard plugin allow Greeter --home '/a home' --project /srv/shop'"
+    assert wrap(f"nobody has allowed it yet: look at it with {long}; until then another runs", 30) == [
+        "nobody has allowed it yet:",
+        "look at it with",
+        f"{long};",
+        "until then another runs",
+    ]
+
+
 @pytest.mark.requirement("cli:tools:list")
 def test_columns_stay_straight_with_wide_characters(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch

@@ -8,6 +8,9 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
+import tarfile
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +19,10 @@ import pytest
 from tests.cli.test_cli import TOOLYARD, WAIT_S, Shell
 from tests.plugins.folders import make_plugin, manifest_text
 from tests.waiting import wait_until_blocking
+from toolyard.confinement.level import measure_confinement
+from toolyard.confinement.profile import Profile
 from toolyard.dialects import DIALECTS
+from toolyard.protocol.access import ConfinementLevel
 from toolyard.protocol.request_text import format_request
 
 ECHO = "import json, sys\nprint(json.dumps({'status': 'success', 'result': json.load(sys.stdin)['text']}))\n"
@@ -51,7 +57,8 @@ def test_a_new_plugin_passes_lint_and_test_at_once(shell: Shell, words: tuple[st
     if "node" in words and not shutil.which("node"):
         pytest.skip("node is not installed")
     made = shell.run("plugin", "new", "Fresh", "--folder", "drafts", *words)
-    assert (made.returncode, made.stdout.splitlines()[-1]) == (0, "Next: toolyard plugin test drafts/Fresh")
+    suggested = f"Next: toolyard plugin test drafts/Fresh --home {_home(shell)}"
+    assert (made.returncode, made.stdout.splitlines()[-1]) == (0, suggested)
     linted = shell.run("plugin", "lint", "drafts/Fresh")
     assert (linted.returncode, linted.stdout, linted.stderr) == (0, "Fresh: no problems.\n", "")
     tested = shell.run("plugin", "test", "drafts/Fresh")
@@ -59,6 +66,17 @@ def test_a_new_plugin_passes_lint_and_test_at_once(shell: Shell, words: tuple[st
     assert "0 failed" in tested.stdout.splitlines()[-1]
     again = shell.run("plugin", "new", "Fresh", "--folder", "drafts")
     assert (again.returncode, "there is already" in again.stderr) == (1, True)
+
+
+@pytest.mark.requirement("plugin:cli:test:uncounted")
+@pytest.mark.parametrize("words", [(), ("--async",)])
+def test_a_test_of_a_plugin_counts_as_no_call(shell: Shell, words: tuple[str, ...]) -> None:
+    shell.run("plugin", "new", "Fresh", *words)
+    tested = shell.run("plugin", "test", "Fresh")
+    assert (tested.returncode, tested.stdout.splitlines()[-1].startswith("0 passed")) == (0, False), tested
+    assert shell.json("journal", "list", "--json") == shell.json("task", "list", "--json") == []
+    assert shell.run("plugin", "run", "Fresh", "name=Ada").returncode in (0, 1)
+    assert len(shell.json("journal", "list", "--json")) == 1, "a run by hand is a call"
 
 
 @pytest.mark.requirement("plugin:cli:new", "cli:exit:usage")
@@ -279,6 +297,142 @@ def test_work_after_the_answer_is_allowed_at_review_and_seen_in_the_tasks(shell:
     assert (folder / "done").exists()
 
 
+PEEK = """import json, os
+def attempt(work):
+    try:
+        return work()
+    except OSError as error:
+        return type(error).__name__
+place = os.environ["PROJECT_BASE_PATH"]
+result = [attempt(lambda: open(f"{place}/notes.txt").read()), attempt(lambda: open(f"{place}/new.txt", "w").write("x"))]
+print(json.dumps({"status": "success", "result": result}))
+"""
+
+
+@pytest.mark.requirement("plugin:access:read-project", "plugin:cli:state")
+@pytest.mark.skipif(
+    not measure_confinement(Profile()).level.reaches(ConfinementLevel.FILES), reason="nothing is confined here"
+)
+def test_a_plugin_of_a_project_may_read_it_and_change_nothing(shell: Shell) -> None:
+    (shell.project / "notes.txt").write_text("a note")
+    folder = make_plugin(shell.project / "plugins", "Peek")  # as one written for VCPToolBox, it declares nothing
+    (folder / "main.py").write_text(PEEK)
+    assert shell.run("plugin", "allow", "Peek", "--yes").returncode == 0
+    read, written = shell.json("call", "Peek")["data"]["result"]
+    assert (read.endswith("Error"), written.endswith("Error")) == (True, True)
+    shown = shell.run("plugin", "allow", "Peek", "--yes", "--access", "read-project")
+    assert "reads every file of the project" in shown.stdout
+    read, written = shell.json("call", "Peek")["data"]["result"]
+    assert (read, written.endswith("Error")) == ("a note", True)
+    assert not (shell.project / "new.txt").exists()
+
+
+@pytest.mark.requirement("plugin:cli:allow-several")
+def test_several_plugins_are_reviewed_and_approved_at_once_or_none_is(shell: Shell) -> None:
+    for name in ("Alpha", "Beta"):
+        _echo(shell.project / "plugins", name)
+    wrong = shell.run("plugin", "allow", "Alpha", "Gamma", "--yes")
+    assert (wrong.returncode, "there is no plugin called 'Gamma'" in wrong.stderr) == (1, True)
+    assert _states(shell)["Alpha"] == "needs_review"
+    unasked = shell.run("plugin", "allow", "Alpha", "Beta")
+    assert (unasked.returncode, "no terminal to ask on" in unasked.stderr) == (2, True)
+    done = shell.run("plugin", "allow", "Alpha", "Beta", "Alpha", "--yes", "--access", "strict")
+    assert [line for line in done.stdout.splitlines() if line.endswith(" is ready")] == [
+        "Alpha is ready",
+        "Beta is ready",
+    ]
+    listed = shell.json("plugin", "allow", "Alpha", "Beta", "--json")
+    assert [(one["name"], one["allowed"], one["access"]) for one in listed] == [
+        ("Alpha", True, "strict"),
+        ("Beta", True, "strict"),
+    ]
+
+
+@pytest.mark.requirement("plugin:cli:allow-several")
+def test_a_no_to_one_plugin_leaves_the_others_to_be_asked_about(shell: Shell) -> None:
+    for name in ("Alpha", "Beta"):
+        _echo(shell.project / "plugins", name)
+    terminal, end = pty.openpty()
+    process = subprocess.Popen(
+        [*TOOLYARD, "plugin", "allow", "Alpha", "Beta"], cwd=shell.project, env=shell.environment, stdin=end,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+    )  # fmt: skip
+    try:
+        os.write(terminal, b"n\ny\n")
+        output, _ = process.communicate(timeout=WAIT_S)
+    finally:
+        os.close(end)
+        os.close(terminal)
+    assert (process.returncode, "not approved: Alpha" in output) == (1, True)
+    assert {name: state for name, state in _states(shell).items() if name in ("Alpha", "Beta")} == {
+        "Alpha": "needs_review",
+        "Beta": "ready",
+    }
+
+
+MINE = "import json\nimport tiny\nprint(json.dumps({'status': 'success', 'result': f'mine with {tiny.WORD}'}))\n"
+MINE_IN_NODE = "console.log(JSON.stringify({status: 'success', result: `mine with ${require('tiny')}`}))\n"
+
+
+def _pack_wheel(place: Path) -> Path:
+    """A package for pip, as small as one can be."""
+    info = "tiny-1.0.dist-info"
+    files = {
+        "tiny.py": "WORD = 'a package'\n",
+        f"{info}/METADATA": "Metadata-Version: 2.1\nName: tiny\nVersion: 1.0\n",
+        f"{info}/WHEEL": "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+        f"{info}/RECORD": "",
+    }
+    wheel = place / "tiny-1.0-py3-none-any.whl"
+    with zipfile.ZipFile(wheel, "w") as archive:
+        for name, text in files.items():
+            archive.writestr(name, text)
+    return wheel
+
+
+def _pack_tarball(place: Path) -> Path:
+    """A package for npm, as small as one can be."""
+    files = {"package.json": '{"name": "tiny", "version": "1.0.0"}', "index.js": "module.exports = 'a package'\n"}
+    for name, text in files.items():
+        (place / name).write_text(text)
+    with tarfile.open(place / "tiny-1.0.0.tgz", "w:gz") as archive:
+        for name in files:
+            archive.add(place / name, f"package/{name}")
+    return place / "tiny-1.0.0.tgz"
+
+
+@pytest.mark.requirement("plugin:dependencies", "plugin:same-name")
+@pytest.mark.parametrize("language", ["python", "node"])
+def test_installing_its_dependencies_leaves_an_allowed_plugin_allowed(
+    shell: Shell, tmp_path: Path, language: str
+) -> None:
+    """The plugin has the name of a shipped one, which would answer in its place."""
+    if language == "node" and not shutil.which("npm"):
+        pytest.skip("npm is not installed")
+    command = "python main.py" if language == "python" else "node main.js"
+    folder = _echo(_home(shell) / "plugins", "EchoPlugin", MINE, entryPoint={"command": command})
+    (folder / "main.js").write_text(MINE_IN_NODE)
+    assert shell.run("plugin", "allow", "EchoPlugin", "--yes").returncode == 0
+    call = ("call", "EchoPlugin", "text=hi")
+    assert "tiny" in json.dumps(shell.json(*call)["error"]), "the plugin itself fails: its package is missing"
+
+    def install(*words: str) -> None:
+        environment = {**os.environ, "npm_config_cache": str(tmp_path / "npm"), "npm_config_update_notifier": "false"}
+        subprocess.run(words, cwd=folder, env=environment, capture_output=True, check=True, timeout=WAIT_S)
+
+    packages = tmp_path / "packages"
+    packages.mkdir()
+    if language == "python":
+        install(sys.executable, "-m", "venv", ".venv")
+        install(".venv/bin/python", "-m", "pip", "install", "--no-index", "-q", str(_pack_wheel(packages)))
+    else:
+        install("npm", "install", "--offline", "--no-audit", "--no-fund", str(_pack_tarball(packages)))
+    assert _states(shell)["EchoPlugin"] == "duplicate"  # the shipped one, listed last
+    mine = next(one for one in shell.json("plugin", "list", "--json") if one["folder"] == str(folder))
+    assert mine["state"] == "ready"
+    assert shell.json(*call)["text"].startswith("mine with a package")
+
+
 @pytest.mark.requirement("plugin:same-name", "plugin:same-name:rules", "plugin:cli:state")
 def test_the_owners_plugin_wins_over_a_shipped_one_after_its_review_and_rules_stay_behind(shell: Shell) -> None:
     program = "import json\nprint(json.dumps({'status': 'success', 'result': 'mine'}))\n"
@@ -495,7 +649,7 @@ def test_lint_of_a_plugin_by_name_tells_of_settings_that_are_missing(shell: Shel
     schema = {"CITY": {"type": "string", "required": True}}
     folder = _echo(shell.project / "plugins", configSchema=schema)
     done = shell.run("plugin", "lint", "Echo")
-    assert (done.returncode, "warning: Echo: CITY is required and not set" in done.stdout) == (0, True)
+    assert (done.returncode, "warning: Echo: it needs configuration: set CITY on its page" in done.stdout) == (0, True)
     (folder / "plugin-manifest.json").write_text(manifest_text("Echo").replace("python main.py", "python gone.py"))
     done = shell.run("plugin", "lint", "Echo")
     assert (done.returncode, "entryPoint.command: the command names 'gone.py'" in done.stdout) == (1, True)

@@ -89,7 +89,7 @@ def test_the_journal_lists_filters_searches_and_pages_calls(shell: Shell) -> Non
     assert shell.run("journal", "list", "--before", "call_x").returncode == 2
     assert shell.run("journal", "list", "--state", "odd").returncode == 2
     table = shell.run("journal", "list", "--limit", "1")
-    assert table.stdout.split()[:3] == ["ID", "STATE", "TOOL"]
+    assert table.stdout.splitlines()[1].split()[:3] == ["ID", "STATE", "TOOL"]
     assert ids[0] in table.stdout
     assert f"--before {ids[0]}" in table.stderr
 
@@ -146,7 +146,8 @@ async def test_the_tail_tells_of_events_that_were_forgotten(shell: Shell, yard: 
 def test_undo_of_a_created_file_says_that_it_was_deleted(shell: Shell) -> None:
     assert shell.run("call", "Write", "path=poem.txt", "content=x").returncode == 0
     call = shell.json("journal", "list", "--json")[0]
-    assert shell.run("journal", "undo", call["id"]).stdout == "Deleted poem.txt, which the call had created.\n"
+    told = f"Deleted poem.txt in {shell.project}, which the call had created.\n"
+    assert shell.run("journal", "undo", call["id"]).stdout == told
     assert not (shell.project / "poem.txt").exists()
 
 
@@ -373,7 +374,7 @@ def test_a_task_is_listed_shown_cancelled_and_retried(shell: Shell) -> None:
     assert "waiting callback" in shell.run("task", "list", "--search", "one").stdout
     assert shell.json("task", "list", "--search", "two", "--json") == []
     cancelled = shell.run("task", "cancel", task["id"])
-    assert (cancelled.returncode, cancelled.stdout) == (0, "1 task cancelled.\n")
+    assert (cancelled.returncode, cancelled.stdout) == (0, f"1 task cancelled in {shell.project}.\n")
     assert shell.json("task", "show", task["id"], "--json")["state"] == "cancelled"
     again = shell.run("task", "cancel", task["id"])
     assert (again.returncode, "has already ended" in again.stderr) == (1, True)

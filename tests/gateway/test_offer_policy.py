@@ -19,7 +19,7 @@ from toolyard.protocol.offer import OfferMode
 
 WEATHER: list[JsonObject] = [{"type": "function", "function": {"name": "weather", "parameters": {"type": "object"}}}]
 BUILT_IN = sorted({*BUILT_IN_TOOLS, "Say"} - {"FileOperator"})  # "Say" is the gateway's of the tests
-SHIPPED = ["EchoPlugin", "Plotter", "SciCalculator", "Timelapse"]  # ImageGen and Wan2.1VideoGen have no key
+SHIPPED = ["EchoPlugin", "Plotter", "SciCalculator", "Timelapse"]  # the others need configuration
 REFUSED: dict[str, tuple[int, str]] = {
     "ollama": (400, '{"error":{"message":"stablelm2:latest does not support tools","type":"api_error"}}'),
     "vllm": (

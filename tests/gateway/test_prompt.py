@@ -43,7 +43,6 @@ def texts(static: Mapping[str, str] | None = None, *tasks: Task) -> PromptSource
     specs = [tool_spec(PLUGIN), BUILT_IN]
     return PromptSources(
         specs=lambda: specs,
-        offered=lambda: specs,
         version=lambda: 0,
         static=lambda: static or {},
         task=task,

@@ -285,6 +285,23 @@ async def test_a_second_import_takes_nothing_twice(install: Path, home: Home) ->
         assert len(await yard.approvals.rules()) == 1
 
 
+@pytest.mark.requirement("import:trust")
+async def test_trust_allows_nothing_that_the_report_skips(install: Path, home: Home) -> None:
+    await home.take(install)
+    folder = home.home / "plugins/EchoTool"
+    waiting = await home.take(install, trust=True)
+    assert "EchoTool" in names(waiting)[1]
+    async with home.yard() as yard:
+        assert {one.state.value for one in yard.plugins.plugins.all if one.folder == folder} == {"needs_review"}
+        plugin = yard.plugins.plugins.get("EchoTool")
+        assert plugin is not None
+        yard.plugins.allow(yard.plugins.review(plugin))
+    (folder / "echo.py").write_text("print('what nobody has seen')\n")
+    await home.take(install, trust=True)
+    async with home.yard() as yard:
+        assert {one.state.value for one in yard.plugins.plugins.all if one.folder == folder} == {"changed"}
+
+
 async def test_a_dry_run_says_the_same_and_writes_nothing(install: Path, home: Home) -> None:
     took, _ = names(await home.take(install, dry=True))
     assert {"EchoTool", "OffTool", "VarHttpUrl", "Wan2.1-Gen-req-abc.json"} <= took

@@ -93,10 +93,8 @@ def test_a_server_that_cannot_start_stays_written_down_and_that_is_said(typed: T
     failed = typed("mcp", "add", "tiny", "--yes", "--", "no-such-program")
     assert failed.returncode == 1
     assert "there is no program 'no-such-program'" in failed.stderr
-    home = f"--home {typed.home}"
-    assert (
-        f"'toolyard mcp allow tiny {home}' tries again, 'toolyard mcp remove tiny {home}' removes it" in failed.stderr
-    )
+    at = f"--home {typed.home} --project {typed.project}"
+    assert f"'toolyard mcp allow tiny {at}' tries again, 'toolyard mcp remove tiny {at}' removes it" in failed.stderr
     assert typed("mcp", "remove", "tiny").returncode == 0
 
 

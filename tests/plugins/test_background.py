@@ -111,7 +111,8 @@ async def test_work_after_the_answer_is_stopped_and_that_is_told(tmp_path: Path,
         (warning,) = [str(one) for one in warnings if "went on after its answer" in str(one)]
         assert warning == (
             "Processes that went on after its answer were stopped: it may not work in the background. "
-            f"Its owner can let it go on: toolyard plugin allow Starter --detached --home {yards.yard.config.home}."
+            "Its owner can let it go on: "
+            f"{yards.yard.config.own_command.format('plugin allow', 'Starter', '--detached')}."
         )
         (note,) = [one for one in yards.yard.plugins.host.logs["Starter"].entries if one.stream is LogStream.NOTE]
         assert "were stopped" in note.text

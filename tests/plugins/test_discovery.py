@@ -3,6 +3,7 @@
 import os
 import shutil
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -237,9 +238,7 @@ def test_of_plugins_with_one_name_the_given_one_wins_then_home_project_and_shipp
 
 
 @pytest.mark.requirement("plugin:same-name")
-def test_what_is_hidden_stays_hidden_after_its_review_and_what_changed_gives_the_name_back(
-    root: Path, home: Path
-) -> None:
+def test_what_is_hidden_stays_hidden_after_its_review_and_what_changed_keeps_its_name(root: Path, home: Path) -> None:
     for place in ("first", "second", "third"):
         make_plugin(root / place, "Same")
     trusted = [root / "second"]
@@ -257,9 +256,41 @@ def test_what_is_hidden_stays_hidden_after_its_review_and_what_changed_gives_the
         PluginState.DUPLICATE,
     ]
     (root / "first/Same/main.py").write_text("print('changed')\n")
-    changed, running, _ = refresh(plugins).all
-    assert (changed.state, running.state) == (PluginState.CHANGED, PluginState.READY)
-    assert f"until then the one in {running.folder} runs" in changed.reason
+    changed, hidden, _ = refresh(plugins).all
+    assert (changed.state, hidden.state, hidden.hidden_by) == (
+        PluginState.CHANGED,
+        PluginState.DUPLICATE,  # nobody asked for it to answer under this name
+        changed.folder,
+    )
+    assert plugins.get("Same") == changed
+    plugins.disable(changed)
+    assert [plugin.state for plugin in refresh(plugins).all] == [
+        PluginState.DISABLED,
+        PluginState.READY,
+        PluginState.DUPLICATE,
+    ]
+
+
+BREAKS: dict[str, Callable[[Path], object]] = {
+    "its manifest": lambda folder: (folder / "plugin-manifest.json").write_text("{"),
+    "its script": lambda folder: (folder / "main.py").unlink(),
+    "its settings": lambda folder: (folder / "config.env").write_bytes(b"\xff\x00"),
+}
+
+
+@pytest.mark.requirement("plugin:same-name", "s:S-85")
+@pytest.mark.parametrize("what", BREAKS)
+def test_no_other_plugin_answers_for_an_allowed_one_that_breaks(root: Path, home: Path, what: str) -> None:
+    mine = make_plugin(root / "first", "Same", folder="mine")
+    make_plugin(root / "second", "Same")
+    before = refresh(plugins_in(root / "first", root / "second", home=home, trusted=[root / "second"]))
+    trust = Trust(home)
+    trust.allow(trust.review(before.all[0], ()), at="now")
+    BREAKS[what](mine)
+    plugins = refresh(plugins_in(root / "first", root / "second", home=home, trusted=[root / "second"]))
+    broken, other = plugins.all
+    assert (broken.name, broken.state, other.state) == ("Same", PluginState.BROKEN, PluginState.DUPLICATE)
+    assert plugins.get("Same") == broken
 
 
 @pytest.mark.requirement("plugin:replaces-file-operator", "s:S-85")

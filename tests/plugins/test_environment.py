@@ -226,10 +226,9 @@ def test_a_data_folder_that_cannot_be_made_is_a_failure_of_the_start(tmp_path: P
 @pytest.mark.requirement("plugin:config:cascade")
 def test_a_required_setting_that_is_missing_is_told(host_env: HostEnvironment) -> None:
     needed = ConfigKey(name="TOKEN", required=True)
-    assert ["TOKEN is required" in problem for problem in build_environment(plugin(needed), {}, host_env).problems] == [
-        True
-    ]
-    assert build_environment(plugin(needed), {"TOKEN": "x"}, host_env).problems == ()
+    assert build_environment(plugin(needed), {}, host_env).missing == ("TOKEN",)
+    assert build_environment(plugin(needed), {"TOKEN": ""}, host_env).missing == ("TOKEN",)
+    assert build_environment(plugin(needed), {"TOKEN": "x"}, host_env).missing == ()
 
 
 @pytest.mark.requirement("s:S-80")

@@ -108,6 +108,24 @@ def test_wide_adds_the_project_and_every_host_and_unconfined_everything(place: P
     assert place.access(plugin, AccessChoice.UNCONFINED) is None
 
 
+@pytest.mark.requirement("plugin:access:read-project")
+@pytest.mark.parametrize(
+    ("fields", "project"),
+    [
+        ({}, ProjectAccess.READ),
+        ({"permissions": {"network": [], "write": ["out"]}}, ProjectAccess.READ),
+        ({"permissions": {"network": [], "project": "write"}}, ProjectAccess.WRITE),
+    ],
+)
+def test_reading_the_project_is_a_decision_of_its_own(
+    place: Place, fields: dict[str, Any], project: ProjectAccess
+) -> None:
+    plugin = place.add(**fields)
+    declared = place.access(plugin)
+    assert declared is not None
+    assert place.access(plugin, AccessChoice.READ_PROJECT) == replace(declared, project=project)
+
+
 def test_the_operator_closes_the_network_of_plugins_that_do_not_declare_theirs(place: Place) -> None:
     plugin = place.add()
     for strict, expected in ((False, ANY_HOST), (True, ())):

@@ -72,7 +72,8 @@ async def test_a_review_that_did_not_show_the_key_does_not_give_it(tmp_path: Pat
         assert (plugin.is_ready, plugin.publish_keys) == (True, frozenset())
         assert (await yard.call("Sees")).data[IMAGE_KEY] == ""
         (problem,) = [one for one in plugin.problems if IMAGE_KEY in one.message]
-        assert problem.fix == f"review it: toolyard plugin allow Sees --home {tmp_path}/home"
+        command = f"toolyard plugin allow Sees --home {tmp_path}/home --project {tmp_path}/project"
+        assert problem.fix == f"review it: {command}"
         reviewed = yard.plugins.review(plugin)
         assert f"now has {IMAGE_KEY} in its environment" in reviewed.review.changed
         yard.plugins.allow(reviewed)

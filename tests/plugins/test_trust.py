@@ -1,6 +1,8 @@
 """Permissions: which plugins may run, and when they need another review."""
 
 import os
+import shutil
+import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -178,6 +180,28 @@ def test_what_a_plugin_writes_while_it_runs_needs_no_review(root: Path, home: Pa
     folder = make_plugin(root, "Some")
     plugins = allow_plugin(root, home)
     OWN_WRITES[what](folder)
+    assert current_plugin(plugins).is_ready
+
+
+@pytest.mark.requirement("plugin:dependencies")
+@pytest.mark.parametrize(
+    "command",
+    ["python main.py", ".venv/bin/python main.py", "node node_modules/tiny/index.js", "./node_modules/tiny/run"],
+)
+def test_upgrading_what_a_command_line_takes_from_its_dependencies_needs_no_review(
+    root: Path, home: Path, command: str
+) -> None:
+    folder = make_plugin(root, "Some", entryPoint={"command": command})
+    environment, package = folder / ".venv/bin", folder / "node_modules/tiny"
+    environment.mkdir(parents=True)
+    (environment / "python").symlink_to(shutil.copy(sys.executable, root / "python-1"))
+    put(package / "index.js", "1")
+    put(package / "run", "#!/bin/sh\n1\n", 0o755)
+    plugins = allow_plugin(root, home)
+    (environment / "python").unlink()
+    (environment / "python").symlink_to(shutil.copy(sys.executable, root / "python-2"))
+    put(package / "index.js", "2")
+    put(package / "run", "#!/bin/sh\n2\n", 0o755)
     assert current_plugin(plugins).is_ready
 
 

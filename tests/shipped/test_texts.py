@@ -49,6 +49,7 @@ def test_no_provider_gets_a_choice_at_the_top_of_a_function(folder: Path) -> Non
 async def test_forms_have_choices_and_what_is_required_and_calls_without_it_start_nothing(tmp_path: Path) -> None:
     async with run_server(tmp_path) as server:
         tools: dict[str, Any] = {one["name"]: one for one in (await server.get("/v1/tools")).json["data"]}
+        tools["ImageGen"] = (await server.get("/v1/tools/ImageGen")).json  # without a key it is in no list
         rows = {one["name"]: one for one in (await server.get("/v1/plugins")).json["data"]}
         refused = await server.post("/v1/tools/Plotter", {"title": "Nothing"})
         settings = (await server.get("/v1/plugins/Timelapse")).json["config"]
@@ -63,7 +64,7 @@ async def test_forms_have_choices_and_what_is_required_and_calls_without_it_star
     assert settings[0]["translations"]["en"].startswith("The folder for the animations")
     assert "one of these is required: functions, data" in refused.json["error"]["message"]
     assert [rows[name]["state"] for name in ("ImageGen", "Wan2.1VideoGen")] == ["missing_config"] * 2
-    assert rows["ImageGen"]["reason"] == "missing settings: IMAGE_API_KEY"
+    assert rows["ImageGen"]["reason"].startswith("it needs configuration: set IMAGE_API_KEY on its page")
 
 
 @pytest.mark.requirement("shipped:texts")

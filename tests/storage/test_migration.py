@@ -221,6 +221,26 @@ async def test_calls_of_an_older_file_are_found_by_the_codes_of_their_errors(tmp
     await store.close()
 
 
+async def read_projects(store: Store) -> dict[str, str]:
+    return {one.id: one.project for one in await store.find("call", Query(project="/srv/shop"), limit=10)}
+
+
+CALLERS = {"mine": "cli:/srv/shop", "other": "cli:/srv/site", "unknown": "owner"}
+OF_SHOP = {"mine": "/srv/shop", "unknown": ""}  # what a caller does not tell belongs to every list
+
+
+async def test_calls_of_an_older_file_that_a_command_made_belong_to_its_project(tmp_path: Path) -> None:
+    file = tmp_path / "state.db"
+    format_1.write_sqlite(file)
+    with closing(sqlite3.connect(file)) as db:
+        sql = "INSERT INTO records VALUES (NULL, 'call', ?, 'success', 2, 1, 2, ?, 'LS', '', '', NULL, '', '{}')"
+        db.executemany(sql, CALLERS.items())
+        db.commit()
+    store = SqliteStore(file)
+    assert await read_projects(store) == OF_SHOP
+    await store.close()
+
+
 # --- PostgreSQL ---
 
 COLUMN_PG = Migration(
@@ -259,6 +279,17 @@ async def test_calls_of_an_older_database_are_found_by_the_codes_of_their_errors
     await execute(database, f"INSERT INTO toolyard.records VALUES {rows}")
     store = await PostgresStore.open(database)
     assert await read_codes(store) == ["NOT_FOUND", "DENIED"]
+    await store.close()
+
+
+async def test_calls_of_an_older_database_that_a_command_made_belong_to_its_project(database: str) -> None:
+    rows = ", ".join(
+        f"('call', '{id_}', 'success', 2, 1, 2, '{caller}', 'LS', '', '', NULL, '', '{{}}', NULL)"
+        for id_, caller in CALLERS.items()
+    )
+    await execute(database, f"INSERT INTO toolyard.records VALUES {rows}")
+    store = await PostgresStore.open(database)
+    assert await read_projects(store) == OF_SHOP
     await store.close()
 
 

@@ -96,7 +96,8 @@ async def test_a_record_of_an_older_version_is_read_as_it_is_and_encrypted_when_
     with closing(sqlite3.connect(file)) as db, db:
         db.execute("UPDATE records SET body = ?", (json.dumps(schedule().body).encode(),))
         db.execute("DROP INDEX records_by_code")
-        db.execute("ALTER TABLE records DROP COLUMN code")
+        for column in ("code", "project"):
+            db.execute(f"ALTER TABLE records DROP COLUMN {column}")
         db.execute("PRAGMA user_version = 2")
     assert (await read(file)).body == schedule().body
     await write(file, replace(await read(file), due=3.0))

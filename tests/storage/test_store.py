@@ -125,6 +125,8 @@ async def test_records_are_found_by_their_last_change_page_by_page(store: Store)
         (Query(tool="T2"), {"b"}),
         (Query(key="k"), {"b"}),
         (Query(owner="boot1"), {"a"}),
+        (Query(project="/srv/shop"), {"a", "b"}),
+        (Query(project="/srv"), {"b"}),
         (Query(since=2.0), {"b", "c"}),
         (Query(before=2.0), {"a"}),
         (Query(codes=("GONE", "DENIED")), {"b", "c"}),
@@ -147,9 +149,11 @@ async def test_records_are_found_by_their_last_change_page_by_page(store: Store)
 async def test_each_condition_of_a_query_holds(store: Store, query: Query, expected: set[str]) -> None:
     await store.commit(
         [
-            record("a", created=1.0, caller="me", tool="T1", owner="boot1", text="Hello world"),
+            record("a", created=1.0, caller="me", tool="T1", owner="boot1", project="/srv/shop", text="Hello world"),
             record("b", created=2.0, caller="you", tool="T2", key="k", state="shut", code="GONE", text="100% a_b or"),
-            record("c", created=3.0, caller="me", tool="T3", state="gone", code="DENIED", text="一些中文"),
+            record(
+                "c", created=3.0, caller="me", tool="T3", state="gone", code="DENIED", project="/a", text="一些中文"
+            ),
         ]
     )
     assert {one.id for one in await store.find("thing", query, limit=10)} == expected

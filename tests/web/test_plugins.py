@@ -3,6 +3,9 @@
 import asyncio
 import io
 import json
+import re
+import subprocess
+import sys
 import threading
 import zipfile
 from collections.abc import Callable
@@ -13,6 +16,7 @@ import pytest
 from tests.plugins.folders import make_plugin
 from tests.waiting import wait_until
 from tests.web.conftest import HttpResponse, RunningServer, run_server
+from toolyard.plugins.review import plugin_to_json
 from toolyard.protocol.json import JsonObject
 from toolyard.web.routes import plugin_install
 from toolyard.web.routes.plugin_install import MAX_STAGED
@@ -74,12 +78,50 @@ async def test_every_plugin_is_listed_also_one_that_is_broken(tmp_path: Path, ad
         "a call that fails because of it says so too"
     )
     assert (rows["Noisy"]["state"], rows["Noisy"]["tools"], rows["Noisy"]["kind"]) == ("ready", ["Noisy"], "sync")
-    assert (rows["Poor"]["state"], rows["Poor"]["reason"]) == ("missing_config", "missing settings: API_KEY")
+    assert rows["Poor"]["state"] == "missing_config"
+    assert rows["Poor"]["reason"].startswith("it needs configuration: set API_KEY on its page in the console, or in ")
     assert (rows["Fixed"]["state"], rows["Fixed"]["tools"], rows["Fixed"]["kind"]) == ("ready", [], "static")
     assert (rows["Strange"]["state"], rows["Strange"]["origin"]) == ("needs_review", "home")
     broken = rows["Broken"]
     assert (broken["state"], broken["kind"]) == ("broken", "unknown")
     assert [(one["line"], one["warning"]) for one in broken["problems"]] == [(2, False)]
+
+
+@pytest.mark.requirement("plugin:missing-settings")
+async def test_what_a_plugin_lacks_is_told_in_one_way_everywhere(
+    tmp_path: Path, add_plugin: Callable[..., Path]
+) -> None:
+    """ImageGen ships without its key; the other one gets its own at the end."""
+    add_plugin("Needy", NOISY, configSchema=SCHEMA)
+    lint = [sys.executable, "-m", "toolyard", "plugin", "lint", "ImageGen", "--project", str(tmp_path)]
+
+    async def look(running: RunningServer, name: str) -> tuple[set[str], set[str], bool]:
+        """The states and the reasons that are told of a plugin, and whether it is among the tools."""
+        row = next(one for one in (await running.get("/v1/plugins")).json["data"] if one["name"] == name)
+        typed = next(plugin_to_json(one) for one in running.yard.plugins.plugins.all if one.name == name)
+        checks = (await running.get("/v1/doctor")).json["data"]
+        told = {(one["level"], one["message"]) for one in checks if re.search(rf"\b{name}\b", one["message"])}
+        states = {row["state"], typed["state"], *(level for level, _ in told)}
+        reasons = {row["reason"], typed["reason"], *(message.removeprefix(f"{name}: ") for _, message in told)}
+        listed = [one["name"] for one in (await running.get("/v1/tools")).json["data"]]
+        offered = [spec["function"]["name"] for spec in running.yard.tools(dialect="openai")]
+        assert (name in listed) == (name in offered)
+        return states, reasons, name in listed
+
+    async with run_server(tmp_path) as running:
+        for name, key, level in (("ImageGen", "IMAGE_API_KEY", "missing_config"), ("Needy", "API_KEY", "warn")):
+            states, reasons, is_listed = await look(running, name)
+            assert (states, is_listed) == ({"missing_config", level}, False)
+            (reason,) = reasons
+            assert reason.startswith(f"it needs configuration: set {key} on its page in the console, or in ")
+        linted = await asyncio.to_thread(subprocess.run, lint, capture_output=True, text=True, check=True)
+        assert "warning: ImageGen: it needs configuration: set IMAGE_API_KEY on its page" in linted.stdout
+        counted = (await running.get("/v1/status")).json["plugins"]["by_state"]
+        assert counted["missing_config"] == 3, "ImageGen, Wan2.1VideoGen and Needy"
+        await running.request("PUT", "/v1/plugins/Needy/config", json={"values": {"API_KEY": "k"}})
+        states, reasons, is_listed = await look(running, "Needy")
+        assert ("missing_config" in states, is_listed) == (False, True)
+        assert not any("configuration" in reason for reason in reasons)
 
 
 @pytest.mark.requirement("http:plugins")

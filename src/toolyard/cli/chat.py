@@ -20,6 +20,7 @@ from toolyard.cli.chat_screen import Screen
 from toolyard.cli.common_options import Command, CommonOptions, common_options
 from toolyard.cli.table import to_one_line, truncate
 from toolyard.errors import ToolyardError
+from toolyard.own_command import FOR_DEFAULT_HOME, OwnCommand
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.offer import OfferMode
 
@@ -39,7 +40,10 @@ Ctrl-C stops a reply."""
 @click.command("chat", cls=Command, short_help="Chat with a model in the terminal.")
 @click.option("--model", default="", metavar="NAME", help="Model to chat with.")
 @click.option(
-    "--url", default="", metavar="URL", help="Server to use.  [default: the server of this home, if it is running]"
+    "--url",
+    default="",
+    metavar="URL",
+    help="Server to use.  [default: the server of this home and project, if it is running]",
 )
 @click.option("--key", default="", metavar="KEY", help="Key for --url.")
 @click.option(
@@ -58,9 +62,12 @@ def command(common: CommonOptions, model: str, url: str, key: str, offer: str | 
 
 async def _run_chat(common: CommonOptions, model: str, url: str, key: str, offer: str | None) -> int:
     config = common.config()
-    async with open_chat_client(config, url=url, key=key, require_project=common.serving_config) as talk:
+    async with open_chat_client(
+        config, url=url, key=key, names_project=bool(common.project), require_project=common.serving_config
+    ) as talk:
         try:
-            return await _Conversation(talk, Screen(config.environ), model, offer).run(quiet=common.quiet)
+            conversation = _Conversation(talk, Screen(config.environ), model, offer, config.own_command)
+            return await conversation.run(quiet=common.quiet)
         except (aiohttp.ClientError, OSError) as error:
             reason = str(error) or type(error).__name__
             click.echo(f"toolyard: cannot reach the server at {talk.name}: {reason}", err=True)
@@ -101,8 +108,15 @@ class _LineReader:
 
 
 class _Conversation:
-    def __init__(self, talk: ChatClient, screen: Screen, model: str, offer: str | None = None) -> None:
-        self._client, self._screen, self._model = talk, screen, model
+    def __init__(
+        self,
+        talk: ChatClient,
+        screen: Screen,
+        model: str,
+        offer: str | None = None,
+        own_command: OwnCommand = FOR_DEFAULT_HOME,
+    ) -> None:
+        self._client, self._screen, self._model, self._own_command = talk, screen, model, own_command
         self._options: JsonObject = {"offer": offer} if offer else {}
         self._messages: list[JsonObject] = []
         self._running: dict[str, str] = {}  # call id -> tool
@@ -116,7 +130,8 @@ class _Conversation:
         asyncio.get_running_loop().add_signal_handler(signal.SIGINT, self._handle_interrupt)
         self._model = self._model or await self._choose_model(known)
         if not quiet:
-            click.secho(f"Toolyard: {self._model} at {self._client.name}. Type /help for commands.", dim=True)
+            project = f", project {self._client.project}" if self._client.project else ""
+            click.secho(f"Toolyard: {self._model} at {self._client.name}{project}. Type /help for commands.", dim=True)
         while (line := await self._lines.read(click.style("> ", bold=True))) is not None:
             if line.strip() in ("/quit", "/exit"):
                 return 0
@@ -141,8 +156,9 @@ class _Conversation:
             return model
         described = "; ".join(error or f"the model provider '{name}' lists no models" for name, error in errors.items())
         raise ToolyardError(
-            f"no model can be chosen: {described}. Check the provider's address and key ('toolyard doctor' says more), "
-            "or name a model with --model; '--model tour' is the built-in guide"
+            f"no model can be chosen: {described}. Check the provider's address and key "
+            f"('{self._own_command.format('doctor')}' says more), or name a model with --model; '--model tour' is the "
+            "built-in guide"
         )
 
     def _handle_interrupt(self) -> None:

@@ -33,6 +33,7 @@ _STALLED_S = 20.0  # for that answer: the machine may be busy with the chat
 
 class ChatClient(Protocol):
     name: str  # shown to the user
+    project: str  # in which the tools work; empty if that is not known
 
     def send(self, body: JsonObject, options: JsonObject) -> AsyncGenerator[JsonObject, None]:
         """Send a chat and yield its chunks; one with ``error`` on failure. ``options`` go to Toolyard itself."""
@@ -61,26 +62,45 @@ class ChatClient(Protocol):
 
 @asynccontextmanager
 async def open_chat_client(
-    config: Config, *, url: str = "", key: str = "", require_project: Callable[[], object] = lambda: None
+    config: Config,
+    *,
+    url: str = "",
+    key: str = "",
+    names_project: bool = False,
+    require_project: Callable[[], object] = lambda: None,
 ) -> AsyncIterator[ChatClient]:
-    """Open a client of the named server, else of the one of this home, else of a Yard in this process.
+    """Open a client of the named server, else of the one of this home and project, else of a Yard in this process.
 
-    ``require_project`` refuses a project that this process must not serve.
+    ``names_project``: the project was named, and a server that works on another is refused. ``require_project`` refuses
+    a project that this process must not serve.
     """
-    here = read_presence(config.home)
-    if not url and here is not None and here.is_alive:
-        url, key = here.url, key or read_owner_key(config.home) or ""
+    project, here = str(config.project.resolve()), read_presence(config.home)
+    is_running = here is not None and here.is_alive
     async with AsyncExitStack() as around:
-        if url:
-            remote = RemoteChat(url, key)
+        if url or (here is not None and is_running and here.project == project):
+            remote = RemoteChat(url, key) if url or here is None else RemoteChat(here.url, _find_key(config, key))
             around.push_async_callback(remote.close)
             await remote.check()
+            remote.project = await remote.find_project() if url else project
+            if names_project and remote.project not in ("", project):
+                raise UsageError(f"the server at {remote.name} works on {remote.project}, not on {project}")
             yield remote
         else:
-            require_project()
-            local = LocalChat(await around.enter_async_context(open_yard(config, serves=False)))
+            other = here.project if here is not None and is_running else ""
+            try:
+                require_project()
+            except UsageError as error:
+                if not other:
+                    raise
+                command = config.own_command.in_project(other).format("chat")
+                raise UsageError(f"{error}; or use the project of the running server: '{command}'") from error
+            local = LocalChat(await around.enter_async_context(open_yard(config, serves=False)), other)
             around.push_async_callback(local.close)
             yield local
+
+
+def _find_key(config: Config, key: str) -> str:
+    return key or read_owner_key(config.home) or ""
 
 
 class RemoteChat:
@@ -88,10 +108,15 @@ class RemoteChat:
         if not url.startswith(("http://", "https://")):
             raise UsageError(f"'{url}' is not a server URL: write it like http://127.0.0.1:6005")
         self.name, self._url = url, url.rstrip("/").removesuffix("/v1")
+        self.project = ""
         self._session = aiohttp.ClientSession(
             headers={"Authorization": f"Bearer {key}"}, timeout=aiohttp.ClientTimeout(total=None, sock_connect=10)
         )
         self._chat = f"cli-{uuid4().hex}"
+
+    async def find_project(self) -> str:
+        """Return the project of the server; empty when the key may not ask for it."""
+        return str((await self._request("GET", "/v1/status")).get("project") or "")
 
     async def check(self, answer_s: float = _ANSWER_S) -> None:
         """Ask the server for a sign of life; raises ServerUnreachable if it does not answer in time."""
@@ -176,8 +201,10 @@ class RemoteChat:
 
 
 class LocalChat:
-    def __init__(self, yard: Yard) -> None:
-        self.name = "this process (no server running)"
+    def __init__(self, yard: Yard, other_project: str = "") -> None:
+        """``other_project``: that of the running server of this home, if it has another one."""
+        why = f"the running server works on {other_project}" if other_project else "no server running"
+        self.name, self.project = f"this process ({why})", yard.project
         self._yard = yard
         self._chat = make_chat(self._yard, mask=self._yard.mask)
         self._caller = cli_caller(yard.config)

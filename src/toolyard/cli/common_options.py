@@ -4,6 +4,7 @@ import functools
 import logging
 import shlex
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import click
@@ -20,30 +21,30 @@ _HINT = "Common options such as --home, --project and --json: see 'toolyard --he
 class CommonOptions(NamedTuple):
     """The values of the common options."""
 
-    project: str = "."
+    project: str | None = None  # None: the current folder
     home: str | None = None
     json: bool = False
     quiet: bool = False
     verbose: bool = False
     plugins: tuple[str, ...] = ()
     trust: bool = False
-    names_project: bool = False  # --project was given
 
     def config(self) -> Config:
         return load_config(self.project, self.home, plugin_folders=self.plugins, trusts_given=self.trust)
 
     @property
     def own_command(self) -> OwnCommand:
-        """The command of hints about this home."""
-        return find_own_command(self.home)
+        """The command of hints about this home and project."""
+        project = Path(self.project).absolute() if self.project else None
+        return find_own_command(self.home, project, tuple(Path(folder).absolute() for folder in self.plugins))
 
     def serving_config(self) -> Config:
-        """Return the settings for a command that lets models use the project.
+        """Return the settings for a command that lets models use the project; its hints are read anywhere.
 
         Raises UsageError when the project is too wide and nobody named it: models read files without asking.
         """
-        config = self.config()
-        if not self.names_project and (width := describe_wide_project(config.project)):
+        config = self._replace(project=self.project or ".").config()
+        if not self.project and (width := describe_wide_project(config.project)):
             raise UsageError(
                 f"the project would be {width}, and models could read every file in it: start in the folder of a "
                 "project, or name one with --project DIR; to use this folder on purpose, pass "
@@ -114,7 +115,6 @@ def common_options(command: Callable[..., Any]) -> Callable[..., Any]:
     @click.pass_context
     def with_common(ctx: click.Context, /, *args: Any, **kwargs: Any) -> Any:
         given = {name: kwargs.pop(name) for name in _NAMES}
-        given["names_project"] = bool(given["project"])
         before = ctx.obj if isinstance(ctx.obj, CommonOptions) else CommonOptions()
         ctx.obj = before._replace(**{name: value for name, value in given.items() if value})
         logging.basicConfig(level=logging.ERROR, format="%(levelname)s %(name)s: %(message)s", force=True)

@@ -100,7 +100,7 @@ def _load_config(context: click.Context) -> "Config | None":
 
     with suppress(ToolyardError):
         return load_config(
-            _find_option(context, "project") or ".",
+            _find_option(context, "project"),
             _find_option(context, "home"),
             plugin_folders=_find_option(context, "plugins") or (),
         )

@@ -14,7 +14,12 @@ from toolyard.engine.clock import SystemClock
 from toolyard.errors import ServerUnreachable, ToolyardError
 from toolyard.web.server_client import find_home_server
 
-_MARKS = {CheckStatus.OK: ("✓", "green"), CheckStatus.WARN: ("!", "yellow"), CheckStatus.FAIL: ("✗", "red")}
+_MARKS = {
+    CheckStatus.OK: ("✓", "green"),
+    CheckStatus.MISSING_CONFIG: ("-", "blue"),
+    CheckStatus.WARN: ("!", "yellow"),
+    CheckStatus.FAIL: ("✗", "red"),
+}
 
 
 @click.command("doctor", cls=Command, short_help="Find problems on this machine and show how to fix them.")

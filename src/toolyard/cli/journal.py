@@ -41,7 +41,7 @@ def command(common: CommonOptions) -> None:
 
 
 @command.command("list")
-@filter_options(CallState)
+@filter_options(CallState, by_project=True)
 @click.option(
     "--code",
     "codes",
@@ -52,7 +52,7 @@ def command(common: CommonOptions) -> None:
 )
 @common_options
 def list_(common: CommonOptions, filter_: RecordFilter, codes: tuple[str, ...]) -> None:
-    """List calls, newest first."""
+    """List the calls of the project, newest first."""
     filter_ = replace(filter_, code=tuple(cause for code in codes for cause in list_causes(code)))
     calls = map(CallRecord.from_record, run_in_yard(common, lambda yard: filter_.find(yard, CALL)))
     print_page(common, filter_, _HEADS, [(call.to_json(), _row(call)) for call in calls])
@@ -88,14 +88,15 @@ def tail(common: CommonOptions, follow: bool, cursor: int | None) -> None:
 @common_options
 def undo(common: CommonOptions, call_id: str) -> None:
     """Restore the files that a call overwrote or deleted, and delete those that it created, unless changed since."""
+    project = common.config().project.resolve()
     restored = run_in_yard(common, lambda yard: yard.undo(call_id, by=cli_caller(yard.config)))
     if common.json:
-        print_json({"call_id": call_id, "restored": restored})
+        print_json({"call_id": call_id, "project": str(project), "restored": restored})
     else:
-        project = common.config().project
         for path in restored:
             is_there = os.path.lexists(project / path)
-            click.echo(f"Restored {path}." if is_there else f"Deleted {path}, which the call had created.")
+            restored_text = f"Restored {path} in {project}."
+            click.echo(restored_text if is_there else f"Deleted {path} in {project}, which the call had created.")
 
 
 async def _tail(common: CommonOptions, yard: Yard, *, follow: bool, cursor: int | None) -> None:

@@ -148,7 +148,7 @@ async def _list(common: CommonOptions) -> None:
     for one in listed["servers"]:
         if one["waiting"]:
             waits = escape_unprintable(", ".join(one["waiting"]))
-            review = own_command.format(f"mcp allow {one['name']}")
+            review = own_command.format("mcp allow", one["name"])
             click.echo(f"{one['name']} needs a review: {waits}. Run '{review}'.", err=True)
         for tool, why in one["left_out"].items():
             click.echo(
@@ -185,7 +185,7 @@ async def _add(common: CommonOptions, declared: ServerDeclaration, *, yes: bool)
         try:
             await _review(yard, common, declared.name, yes=yes)
         except ToolyardError as error:
-            again, remove = (common.own_command.format(f"mcp {word} {declared.name}") for word in ("allow", "remove"))
+            again, remove = (common.own_command.format(f"mcp {word}", declared.name) for word in ("allow", "remove"))
             error.add_note(f"It is still configured: '{again}' tries again, '{remove}' removes it")
             raise
 

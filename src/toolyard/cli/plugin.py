@@ -2,6 +2,7 @@
 
 import asyncio
 import sys
+from typing import NamedTuple
 
 import click
 
@@ -19,7 +20,7 @@ from toolyard.plugins.archive_entries import escape_unprintable
 from toolyard.plugins.environment import DATA_FOLDER
 from toolyard.plugins.install import install_plugin
 from toolyard.plugins.plugin import Origin, Plugin, PluginState
-from toolyard.plugins.review import describe_status, plugin_to_json, plugin_type
+from toolyard.plugins.review import PluginReview, describe_status, plugin_to_json, plugin_type
 from toolyard.protocol.access import AccessChoice
 from toolyard.yard.plugin_source import PluginSource
 from toolyard.yard.yard import Yard
@@ -47,7 +48,7 @@ def list_(common: CommonOptions) -> None:
 
 
 @command.command("allow")
-@click.argument("name", shell_complete=complete_plugins)
+@click.argument("names", metavar="NAME...", nargs=-1, required=True, shell_complete=complete_plugins)
 @click.option("--yes", is_flag=True, help="Approve without asking, for scripts.")
 @click.option("--detached/--no-detached", default=None, help="Whether it may keep working after its answer, as a task.")
 @click.option("--confirm-read", is_flag=True, help="Trust its claim to be read-only: models run it without asking.")
@@ -58,14 +59,24 @@ def list_(common: CommonOptions) -> None:
 )
 @common_options
 def allow(
-    common: CommonOptions, name: str, yes: bool, detached: bool | None, confirm_read: bool, access: str | None
+    common: CommonOptions,
+    names: tuple[str, ...],
+    yes: bool,
+    detached: bool | None,
+    confirm_read: bool,
+    access: str | None,
 ) -> None:
-    """Review a plugin and approve this exact version.
+    """Review plugins and approve these exact versions.
 
     Any later change needs another review.
     """
-    choice = None if access is None else AccessChoice(access)
-    asyncio.run(_allow(common, name, yes=yes, detached=detached, confirm_read=confirm_read, access=choice))
+    decision = _Decision(
+        yes=yes,
+        detached=detached,
+        confirm_read=confirm_read,
+        access=None if access is None else AccessChoice(access),
+    )
+    asyncio.run(_allow(common, names, decision))
 
 
 @command.command("enable")
@@ -133,43 +144,63 @@ async def _list(common: CommonOptions) -> None:
                 click.echo(f"{kind}: {escape_unprintable(format_problem(problem, plugin.folder))}")
 
 
-async def _allow(
-    common: CommonOptions,
-    name: str,
-    *,
-    yes: bool,
-    detached: bool | None,
-    confirm_read: bool,
-    access: AccessChoice | None,
-) -> None:
+class _Decision(NamedTuple):
+    """The decisions that the options of ``allow`` state; None: nothing beyond the review."""
+
+    yes: bool
+    detached: bool | None
+    confirm_read: bool
+    access: AccessChoice | None
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.yes and self.detached is None and self.access is None and not self.confirm_read
+
+
+async def _allow(common: CommonOptions, names: tuple[str, ...], decision: _Decision) -> None:
     async with Yard(common.config()) as yard:
-        source = yard.plugins
-        plugin = find_plugin(source, name, waits_as=(PluginState.NEEDS_REVIEW, PluginState.CHANGED))
-        reviewed = source.review(plugin).with_detached(detached=detached).with_access(access)
-        if confirm_read and not reviewed.review.claims_read:
-            raise UsageError(f"{plugin.name} does not claim to be read-only: its risk is {reviewed.manifest.risk}")
-        asks = sys.stdin.isatty() and not common.json
+        reviews = [_review(yard, name, decision) for name in dict.fromkeys(names)]
         if common.json:
-            print_json({**reviewed.to_json(), "allowed": yes or plugin.is_ready})
-        elif not common.quiet or asks:
-            print_review(reviewed, plugin)
-        is_shown = plugin.fingerprint is None or plugin.fingerprint.publish_keys == plugin.publish_keys
-        if plugin.is_ready and is_shown and not yes and detached is None and access is None and not confirm_read:
-            click.echo(f"{plugin.name} is approved as it is.", err=True)
-            return
-        if not yes and not asks:
-            raise UsageError(f"{plugin.name} is not approved: no terminal to ask on. Pass --yes to approve it as shown")
-        if not yes and not click.confirm(f"\nApprove this exact version of {plugin.name}?", err=True):
-            raise ToolyardError(f"{plugin.name} is not approved")
-        if not yes and not confirm_read and reviewed.review.claims_read:
-            confirm_read = click.confirm("It claims to be read-only. Let models run it without asking?", err=True)
-        source.allow(reviewed, confirm_read=confirm_read)
-        review = reviewed.review
-        detail = {"fingerprint": review.digest, "folder": str(plugin.folder), "access": review.access.value}
-        await record_action(yard, "plugin.allowed", plugin=plugin.name, target=plugin.name, detail=detail)
-        source.plugins.refresh()
-        if not common.json:
-            _print_state(common, source, plugin)
+            shown = [{**review.to_json(), "allowed": decision.yes or plugin.may_run} for plugin, review in reviews]
+            print_json(shown[0] if len(names) == 1 else shown)
+        refused = [plugin.name for plugin, review in reviews if not await _ask(yard, common, plugin, review, decision)]
+    if refused:
+        raise ToolyardError(f"not approved: {', '.join(refused)}")
+
+
+def _review(yard: Yard, name: str, decision: _Decision) -> tuple[Plugin, PluginReview]:
+    """Return a plugin and its review with what was decided; raises ToolyardError before anything is approved."""
+    plugin = find_plugin(yard.plugins, name, waits_as=(PluginState.NEEDS_REVIEW, PluginState.CHANGED))
+    review = yard.plugins.review(plugin).with_detached(detached=decision.detached).with_access(decision.access)
+    if decision.confirm_read and not review.review.claims_read:
+        raise UsageError(f"{plugin.name} does not claim to be read-only: its risk is {review.manifest.risk}")
+    return plugin, review
+
+
+async def _ask(yard: Yard, common: CommonOptions, plugin: Plugin, reviewed: PluginReview, decision: _Decision) -> bool:
+    """Show a review, ask unless it is decided, and approve; return False when the owner does not want it."""
+    asks = sys.stdin.isatty() and not common.json
+    if not common.json and (not common.quiet or asks):
+        print_review(reviewed, plugin)
+    is_shown = plugin.fingerprint is None or plugin.fingerprint.publish_keys == plugin.publish_keys
+    if plugin.may_run and is_shown and decision.is_empty:
+        click.echo(f"{plugin.name} is approved as it is.", err=True)
+        return True
+    if not decision.yes and not asks:
+        raise UsageError(f"{plugin.name} is not approved: no terminal to ask on. Pass --yes to approve it as shown")
+    if not decision.yes and not click.confirm(f"\nApprove this exact version of {plugin.name}?", err=True):
+        return False
+    confirm_read = decision.confirm_read
+    if not decision.yes and not confirm_read and reviewed.review.claims_read:
+        confirm_read = click.confirm("It claims to be read-only. Let models run it without asking?", err=True)
+    source, review = yard.plugins, reviewed.review
+    source.allow(reviewed, confirm_read=confirm_read)
+    detail = {"fingerprint": review.digest, "folder": str(plugin.folder), "access": review.access.value}
+    await record_action(yard, "plugin.allowed", plugin=plugin.name, target=plugin.name, detail=detail)
+    source.plugins.refresh()
+    if not common.json:
+        _print_state(common, source, plugin)
+    return True
 
 
 async def _set_enabled(common: CommonOptions, name: str, *, on: bool) -> None:

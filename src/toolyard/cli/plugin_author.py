@@ -23,6 +23,7 @@ from toolyard.plugins.review import problems_to_json
 from toolyard.plugins.scaffold import Language, TextLanguage, build_files, write_files
 from toolyard.protocol.manifest import Manifest, PluginType
 from toolyard.protocol.tool import Risk
+from toolyard.storage.memory import MemoryStore
 from toolyard.yard.yard import Yard
 
 _MARKS = {"passed": ("✓", "green"), "skipped": ("-", "yellow"), "failed": ("✗", "red")}
@@ -52,7 +53,8 @@ def new(common: CommonOptions, name: str, language: str, asynchronous: bool, lan
     if common.json:
         print_json({"name": name, "folder": str(place), "files": list(files)})
     elif not common.quiet:
-        click.echo(f"Created {place} with {', '.join(files)}.\nNext: toolyard plugin test {place}")
+        click.echo(f"Created {place} with {', '.join(files)}.")
+        click.echo(f"Next: {common.own_command.format('plugin test', str(place))}")
 
 
 @click.command("lint", cls=Command)
@@ -127,7 +129,7 @@ def _list_remarks(yard: Yard, plugin: Plugin) -> tuple[str, ...]:
 
 async def _test(common: CommonOptions, target: str, *, network: bool) -> list[_CaseResult]:
     config = load_config_with_plugins(common, [target], trusts=is_folder(target))
-    async with Yard(config) as yard:
+    async with Yard(config, store=MemoryStore()) as yard:  # a test is no call: it is in no journal and no statistics
         plugin, manifest = require_ready(yard, target)
         if manifest.risk is Risk.NETWORK and not network:
             why = "its risk is network: pass --network to run it"

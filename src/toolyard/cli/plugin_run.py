@@ -94,7 +94,7 @@ async def _run(common: CommonOptions, folder: str, written: JsonObject, pairs: t
 def require_ready(yard: Yard, word: str) -> tuple[Plugin, Manifest]:
     """Return a plugin that can run. Raises ToolyardError with the reason when it cannot."""
     plugin = find_plugin(yard.plugins, word)
-    if not plugin.is_ready or plugin.manifest is None:
+    if not plugin.may_run or plugin.manifest is None:
         raise ToolyardError(f"{plugin.name} cannot run: {plugin.reason}")
     return plugin, plugin.manifest
 

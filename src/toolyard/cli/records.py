@@ -57,6 +57,7 @@ class RecordFilter:
     limit: int
     before: str | None
     code: tuple[str, ...] = ()
+    all_projects: bool = True  # False: only of the project of this command
 
     async def find(self, yard: Yard, kind: str) -> list[Record]:
         """Return the newest matching records, after recovering those of dead processes."""
@@ -70,14 +71,19 @@ class RecordFilter:
             after = PageCursor(at=last.created, id=last.id)
         since = parse_moment(self.since, yard.config.zone) if self.since else None
         query = Query(
-            states=self.state, tool=self.tool, caller=self.caller, text=self.search, since=since, codes=self.code
-        )
+            states=self.state, tool=self.tool, caller=self.caller, text=self.search, since=since, codes=self.code,
+            project=None if self.all_projects else yard.project,
+        )  # fmt: skip
         return await yard.store.find(kind, query, limit=self.limit, after=after)
 
 
-def filter_options(states: Iterable[str]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Add the filter options of a list; the command gets them as ``filter_``."""
+def filter_options(
+    states: Iterable[str], *, by_project: bool = False
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Add the filter options of a list; the command gets them as ``filter_``. ``by_project``: of one unless told."""
+    everywhere = click.option("--all-projects", is_flag=True, help="Also those of other projects.")
     options = (
+        *([everywhere] if by_project else []),
         click.option("--tool", metavar="NAME", shell_complete=complete_tools, help="Filter by tool."),
         click.option(
             "--state",
@@ -108,16 +114,37 @@ def filter_options(states: Iterable[str]) -> Callable[[Callable[..., Any]], Call
 def print_page(
     common: CommonOptions, filter_: RecordFilter, heads: Sequence[str], records: Sequence[tuple[JsonObject, Row]]
 ) -> None:
-    """Print a page of records as JSON, or as a table with a hint for the next page."""
+    """Print a page of records as JSON, or as a table with a hint for the next page.
+
+    The table has the projects of records that have one, before the last column, unless they are all of one.
+    """
     if common.json:
         print_json([record for record, _ in records])
         return
+    if not filter_.all_projects and not common.quiet:
+        click.echo(describe_project(common))
     if not records:
-        print_note(common, "No matches.")
+        print_note(common, "No matches." if filter_.all_projects else "No matches; --all-projects looks everywhere.")
         return
-    print_rows(heads, [row for _, row in records])
+    rows = [row for _, row in records]
+    if filter_.all_projects and all("project" in record for record, _ in records):
+        heads = (*heads[:-1], "PROJECT", heads[-1])
+        rows = [(*row[:-1], str(record["project"]), row[-1]) for record, row in records]
+    print_rows(heads, rows)
     if len(records) == filter_.limit:
         print_note(common, f"Next page: --before {records[-1][0]['id']}")
+
+
+def describe_project(common: CommonOptions) -> str:
+    """Return the line that names the project which a command works on."""
+    return f"Project: {common.config().project.resolve()}"
+
+
+def require_project(yard: Yard, project: str, what: str, *words: str) -> None:
+    """Raise ToolyardError when something belongs to another project; ``words`` are the command that works there."""
+    if project not in ("", yard.project):
+        command = yard.config.own_command.in_project(project).format(*words)
+        raise ToolyardError(f"{what} belongs to the project {project}, not to {yard.project}: '{command}'")
 
 
 def print_record(common: CommonOptions, record: JsonObject) -> None:

@@ -155,27 +155,30 @@ async def _page(yard: Yard, filter_: RecordFilter) -> list[tuple[JsonObject, Row
     schedules = await yard.schedules.list_json(
         stored, is_served=is_owned(yard.config.home) or bool(yard.config.settings.database)
     )
-    return [(one, _row(one)) for one in schedules]
+    return [(one, _row(one, yard.config.own_command.for_home)) for one in schedules]
 
 
-def _row(one: JsonObject) -> Row:
+def _row(one: JsonObject, own_command: OwnCommand) -> Row:
     repeats = f"({one['cron']}) " if one["cron"] else ""
     when, due = str(one["scheduled_for"]), one["due"]
     left = format_age(due) if isinstance(due, int | float) else ""
-    return str(one["id"]), state_cell(str(one["condition"])), str(one["tool"]), when, left, f"{repeats}{_describe(one)}"
+    what = f"{repeats}{_describe(one, own_command)}"
+    return str(one["id"]), state_cell(str(one["condition"])), str(one["tool"]), when, left, what
 
 
-def _describe(one: JsonObject) -> str:
+def _describe(one: JsonObject, own_command: OwnCommand) -> str:
     """Return why a schedule is late or blocked, its last result, or its arguments."""
     runs = one["runs"]
     if one["condition"] == LATE:
         return LATE_TEXTS[LateReason(str(one["late_because"]))]
     if one["condition"] == BLOCKED:
-        return f"waiting for {one['approval']}: run 'toolyard approval allow' to approve it"
+        return f"waiting for its approval: '{own_command.format('approval allow', str(one['approval']))}'"
     if one["due"] is None and isinstance(runs, list) and runs and isinstance(runs[-1], dict):
         return str(runs[-1]["text"])
     arguments = json.dumps(one["arguments"], ensure_ascii=False)
-    return f"not approved, see 'toolyard schedule allow': {arguments}" if one["condition"] == PROPOSED else arguments
+    if one["condition"] == PROPOSED:
+        return f"not approved, see '{own_command.format('schedule allow', str(one['id']))}': {arguments}"
+    return arguments
 
 
 async def _run(yard: Yard, id_: str | None) -> list[JsonObject]:

@@ -75,12 +75,12 @@ def _use_example_project(common: CommonOptions) -> CommonOptions:
     """Return the options with the example project, which is created if it is not there yet."""
     from toolyard.cli.example_project import create_example_project, find_example_folder
 
-    if common.names_project:
+    if common.project:
         raise UsageError("--example and --project name two projects: choose one")
     folder = find_example_folder(find_home(common.home))
     if create_example_project(folder) and not common.quiet:
         click.echo(f"Created an example project in {folder}", err=True)
-    return common._replace(project=str(folder), names_project=True)
+    return common._replace(project=str(folder))
 
 
 def _require_reachable(config: Config, options: "ServerOptions") -> None:
@@ -148,7 +148,7 @@ def _print_start(common: CommonOptions, server: "Server", *, shows_qr: bool) -> 
     if not common.quiet:
         click.echo(f"Open this link once to sign in: {server.make_login_link()}")
         click.echo(
-            f"To print the key again: {_find_program()} config show --key{server.config.own_command.home_option}"
+            f"To print the key again: {_find_program()} config show --key{server.config.own_command.for_home.options}"
         )
     if shows_qr:
         print_qr_code(server.make_login_link(server.remote_url), "Scan this code once to sign in on a phone:")

@@ -13,7 +13,7 @@ from toolyard.cli.common_options import CommonOptions
 from toolyard.cli.detach import AnswerSink
 from toolyard.cli.output import json_text
 from toolyard.cli.stop_signals import StopSignals
-from toolyard.config import Config, find_own_command
+from toolyard.config import Config
 from toolyard.errors import ServerUnreachable
 from toolyard.web.server_client import ServerClient, find_server
 
@@ -114,7 +114,7 @@ async def wait_unless_given_up(
         await asyncio.wait((running, given_up), return_when=asyncio.FIRST_COMPLETED)
         if running.done():
             return running.result()
-        command = find_own_command(common.home).format(f"journal show {call_id}")
+        command = common.own_command.for_home.format("journal show", call_id)
         raise ServerUnreachable(
             f"stopped waiting for the server: the call {call_id} may still run or have run; see `{command}`"
         )

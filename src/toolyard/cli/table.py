@@ -15,7 +15,8 @@ _GAP = "  "
 _BLANK = re.compile(r"\s")
 _WIDE = r"\u2e80-\u9fff\ua000-\ua4cf\uac00-\ud7a3\uf900-\ufaff\uff00-\uff60\U00020000-\U0003fffd"
 _CLOSING = "，。、；：？！）」』】》〉”’…"  # never at the start of a line
-_PIECES = re.compile(rf"(?:[{_WIDE}]|[^\s{_WIDE}]+)[{_CLOSING}]* *")
+_COMMAND = "'toolyard "  # the beginning of a command for people to copy, which no line break may spoil
+_PIECES = re.compile(rf"(?:{_COMMAND}.*?'(?=[;,.:)]|$)\S*|[{_WIDE}]|[^\s{_WIDE}]+)[{_CLOSING}]* *")
 _LEAST = 10
 
 
@@ -87,14 +88,17 @@ def truncate(text: str, room: int) -> str:
 
 
 def wrap(text: str, room: int) -> list[str]:
-    """Return a text in lines that fit, broken at blanks and between wide characters, within words only if needed."""
+    """Return a text in lines that fit, broken at blanks and between wide characters, within words only if needed.
+
+    A command between quotes is never broken, even if its line does not fit: a terminal then breaks it as one line.
+    """
     lines, line = [], ""
     for piece in _PIECES.findall(_BLANK.sub(" ", text).strip()):
         if line and display_width(line + piece.rstrip()) > room:
             lines.append(line.rstrip())
             line = ""
         line += piece
-        while display_width(line.rstrip()) > room:
+        while display_width(line.rstrip()) > room and not line.startswith(_COMMAND):
             fits = next(at for at in range(len(line), 0, -1) if display_width(line[:at]) <= room or at == 1)
             lines.append(line[:fits])
             line = line[fits:]

@@ -12,11 +12,13 @@ from toolyard.cli.detach import print_answer, run_detached
 from toolyard.cli.output import print_json
 from toolyard.cli.records import (
     RecordFilter,
+    describe_project,
     filter_options,
     format_age,
     print_note,
     print_page,
     print_record,
+    require_project,
     run_in_yard,
     unknown_record,
 )
@@ -38,10 +40,10 @@ def command(common: CommonOptions) -> None:
 
 
 @command.command("list")
-@filter_options(TaskState)
+@filter_options(TaskState, by_project=True)
 @common_options
 def list_(common: CommonOptions, filter_: RecordFilter) -> None:
-    """List tasks, newest first."""
+    """List the tasks of the project, newest first."""
     tasks = [Task.from_record(record) for record in run_in_yard(common, lambda yard: filter_.find(yard, KIND))]
     print_page(common, filter_, _HEADS, [(task.to_json(), _row(task)) for task in tasks])
 
@@ -56,7 +58,7 @@ def show(common: CommonOptions, name: str) -> None:
 
 @command.command("cancel")
 @click.argument("names", metavar="[ID|PLUGIN::ID]...", nargs=-1)
-@click.option("--all", "every", is_flag=True, help="Cancel every running task.")
+@click.option("--all", "every", is_flag=True, help="Cancel every running task of the project.")
 @common_options
 def cancel(common: CommonOptions, names: tuple[str, ...], every: bool) -> None:
     """Cancel running tasks. The owning process stops the plugin within a second."""
@@ -66,7 +68,8 @@ def cancel(common: CommonOptions, names: tuple[str, ...], every: bool) -> None:
     if common.json:
         print_json({"cancelled": cancelled, "ended": is_ended})
     elif cancelled or not is_ended:
-        click.echo(f"{len(cancelled)} task{'' if len(cancelled) == 1 else 's'} cancelled.")
+        project = common.config().project.resolve()
+        click.echo(f"{len(cancelled)} task{'' if len(cancelled) == 1 else 's'} cancelled in {project}.")
     for id_ in is_ended:
         print_note(common, f"{id_} has already ended.")
     sys.exit(1 if is_ended else 0)
@@ -81,9 +84,11 @@ def retry(common: CommonOptions, name: str, detach: bool) -> None:
 
     async def work(yard: Yard) -> CallRequest:
         task = await _get_task(yard, name)
+        require_project(yard, task.project, f"the task {name}", "task retry", name)
         return CallRequest(common, task.plugin, repeat_arguments(task), (), "envelope", shown=False, force=False)
 
     request = run_in_yard(common, work)
+    print_note(common, describe_project(common))
     sys.exit(run_detached(request.run) if detach else asyncio.run(request.run(print_answer, wait=True)))
 
 
@@ -97,6 +102,8 @@ async def _get_task(yard: Yard, name: str) -> Task:
 
 async def _cancel(yard: Yard, names: tuple[str, ...]) -> tuple[list[str], list[str]]:
     tasks = [await _get_task(yard, name) for name in names]
+    for name, task in zip(names, tasks, strict=True):
+        require_project(yard, task.project, f"the task {name}", "task cancel", name)
     won = [await yard.tasks.cancel(task.id) for task in tasks]
     pairs = list(zip(tasks, won, strict=True))
     return [task.id for task, done in pairs if done], [task.id for task, done in pairs if not done]
@@ -104,7 +111,7 @@ async def _cancel(yard: Yard, names: tuple[str, ...]) -> tuple[list[str], list[s
 
 async def _cancel_all(yard: Yard) -> tuple[list[str], list[str]]:
     cancelled: list[str] = []
-    while page := await yard.tasks.page(Query(states=(TaskState.WAITING,)), limit=_PAGE):
+    while page := await yard.tasks.page(Query(states=(TaskState.WAITING,), project=yard.project), limit=_PAGE):
         won = await asyncio.gather(*(yard.tasks.cancel(task.id) for task in page))
         cancelled += [task.id for task, done in zip(page, won, strict=True) if done]
     return cancelled, []

@@ -101,8 +101,9 @@ class _OpenCall:
 
 
 class Journal:
-    def __init__(self, store: Store, clock: Clock, *, owner: str, mask: Mask) -> None:
+    def __init__(self, store: Store, clock: Clock, *, owner: str, mask: Mask, project: str = "") -> None:
         self.owner = owner  # of the calls that begin from now on
+        self._project = project
         self.confirm_owner: ConfirmOwner | None = None  # where other hosts may end the calls of this one
         self._store, self._clock, self._mask = store, clock, mask
         self._open: dict[str, _OpenCall] = {}
@@ -136,7 +137,8 @@ class Journal:
         record = CallRecord(
             id=call.id, tool=call.tool, state=CallState.RUNNING, caller=call.caller, started=now, updated=now,
             arguments=shorten_value(arguments), origin=call.origin.value, maid=call.maid, chat=call.chat or None,
-            retry_of=call.retry_of or None, owner=self.owner, search_text=f"{call.tool} {_cut_searchable(written)}",
+            retry_of=call.retry_of or None, owner=self.owner, project=self._project,
+            search_text=f"{call.tool} {_cut_searchable(written)}",
         )  # fmt: skip
         return _OpenCall(record, arguments, self._mask.size, len(written))
 

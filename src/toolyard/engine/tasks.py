@@ -95,9 +95,15 @@ class Tasks:
     """The tasks of one host, over its store."""
 
     def __init__(
-        self, store: Store, clock: Clock, *, owner: str, mask: Callable[[Json], Json] = lambda json: json
+        self,
+        store: Store,
+        clock: Clock,
+        *,
+        owner: str,
+        mask: Callable[[Json], Json] = lambda json: json,
+        project: str = "",
     ) -> None:
-        self._store, self._clock, self.owner, self._mask = store, clock, owner, mask
+        self._store, self._clock, self.owner, self._mask, self._project = store, clock, owner, mask, project
         self._expected: dict[str, _PendingCall] = {}  # by the hash of the token
         self._refused: OrderedDict[str, deque[float]] = OrderedDict()  # by plugin and id; a bad token writes nothing
 
@@ -321,7 +327,7 @@ class Tasks:
             id=f"task_{uuid4().hex}", call_id=call.id, plugin=call.tool, task_id=task_id, state=TaskState.WAITING,
             created=now, updated=now, deadline=pending.deadline, caller=call.caller, token_hash=pending.token_hash,
             owner=self.owner, arguments=arguments if isinstance(arguments, dict) else {}, receipt=receipt,
-            process=process, chat=call.chat or None,
+            process=process, chat=call.chat or None, project=self._project,
         )  # fmt: skip
         crashpoint("task.before-started")
         if not await self._store.commit([_to_record(task)], [_to_event("task.started", now, task)]):

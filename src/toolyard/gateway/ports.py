@@ -53,7 +53,6 @@ class PromptSources:
     """The sources of a prompt: the tools, and the values of placeholders."""
 
     specs: Callable[[], Iterable[ToolSpec]]  # of all tools: the built-in ones first, then the others, each by name
-    offered: Callable[[], Iterable[ToolSpec]]  # the same without those that lack their configuration
     version: Callable[[], Hashable]  # changes whenever they do
     static: Callable[[], Mapping[str, str]]
     task: Callable[[str, str, str], Awaitable[Task | None]]  # plugin, id, caller

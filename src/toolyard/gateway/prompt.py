@@ -161,7 +161,7 @@ class _Expansion:
     def _listing(self, placeholder: Placeholder) -> str | None:
         self._language = self._language or detect_language(self._messages)
         if placeholder.kind is Kind.ALL_TOOLS:
-            return "" if self._is_plain else write_tools(list(self._texts.offered()), self._language)
+            return "" if self._is_plain else write_tools(list(self._texts.specs()), self._language)
         name = placeholder.parts[0]
         spec = next((spec for spec in self._texts.specs() if name in (spec.name, *spec.aliases)), None)
         return None if spec is None else "" if self._is_plain else write_tool(spec, self._language)

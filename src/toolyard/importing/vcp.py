@@ -86,7 +86,7 @@ class VcpImport:
         if not self.dry:
             self.yard.plugins.plugins.refresh()
             if self.trust:
-                await self._allow_plugins({manifest.name for manifest in taken.values()})
+                await self._allow_plugins({item.name for item in report.took if item.what is ItemKind.PLUGIN})
         return taken
 
     def _find_blocker(self, manifest: Manifest) -> str:
@@ -245,7 +245,7 @@ class VcpImport:
 def _describe(task: TimedTask, proposed: Schedule | None, own_command: OwnCommand) -> str:
     """Describe a call in full, with hidden characters escaped, and how to let it run."""
     arguments = escape_hidden(json.dumps(task.arguments, ensure_ascii=False))
-    command = own_command.format(f"schedule allow {proposed.id}") if proposed else ""
+    command = own_command.for_home.format("schedule allow", proposed.id) if proposed else ""
     allow = f"'{command}' lets it run; else it asks" if command else "It asks"
     return f"{escape_hidden(task.tool)} at {task.at} with {arguments}. {allow} when it is due, as a model's call does."
 

@@ -186,7 +186,7 @@ class Calls:
         return f"{call.tool} waits for an approval: answer it here or with '{self._allow_command(pending)}'"
 
     def _allow_command(self, approval: Approval) -> str:
-        return self._yard.config.own_command.format(f"approval allow {approval.id}")
+        return self._yard.config.own_command.for_home.format("approval allow", approval.id)
 
     async def _find_pending_approval(self, run: CallRun) -> Approval | None:
         """Return the approval that a run waits for now."""

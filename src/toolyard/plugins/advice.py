@@ -50,7 +50,7 @@ class PluginAdvisor:
         denial = AccessDenial.NETWORK if self.refused_host else find_denial(texts, limited_network=limited)
         if denial is None:
             return ""
-        allow = self.own_command.format(f"plugin allow {self.plugin} --access wide")
+        allow = self.own_command.format("plugin allow", self.plugin, "--access", "wide")
         more = Message("hint.allow_more", "Its owner can allow more: {command}.", command=allow)
         if denial is AccessDenial.NETWORK:
             host = self.refused_host or Message("plugin.that_host", "that host")

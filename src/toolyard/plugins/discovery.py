@@ -3,14 +3,15 @@
 Whatever is wrong with a plugin stays with that plugin: it is listed with its problems and runs as it last was good, or
 not at all.
 
-Of several plugins with one name, the first that may run has it, in the order of ``roots_of``; those it hides are listed
-as duplicates and do not run. A folder that nobody has reviewed never takes a name away: it waits for its review while
-another one runs. The names of built-in tools are taken from the start (S-85).
+Of several plugins with one name, the first that its owner lets run has it, in the order of ``list_roots``; those it
+hides are listed as duplicates and do not run. A folder that nobody has reviewed never takes a name away: it waits for
+its review while another one runs. One that was allowed keeps its name when it has changed or is broken: its calls fail
+and say why, and no other plugin answers in its place. The names of built-in tools are taken from the start (S-85).
 
 Reading again costs a few ``stat`` calls for each plugin that has not changed. Not safe from several threads.
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from toolyard.message import Message, cut_message, join_messages
 from toolyard.own_command import FOR_DEFAULT_HOME, OwnCommand
 from toolyard.plugins.command_line import CommandLine, CommandProblem, Programs, resolve_command
 from toolyard.plugins.config_paths import list_config_paths
+from toolyard.plugins.environment import describe_missing_settings
 from toolyard.plugins.fingerprint import Fingerprint, compute_fingerprint
 from toolyard.plugins.plugin import Origin, Plugin, PluginProblem, PluginState
 from toolyard.plugins.plugin_access import list_plugin_links
@@ -58,8 +60,10 @@ class Plugins:
         replaceable: Collection[str] = (),
         programs: Programs,
         own_command: OwnCommand = FOR_DEFAULT_HOME,
+        find_missing: Callable[[Plugin], Sequence[str]] = lambda _: (),
     ) -> None:
-        self._roots, self._own_command = tuple(roots), own_command
+        """``find_missing`` returns the required settings of a plugin that are not set."""
+        self._roots, self._own_command, self._find_missing = tuple(roots), own_command, find_missing
         self.trust, self._project = trust, project
         self._reserved = frozenset(name.casefold() for name in reserved)
         self._replaceable = frozenset(name.casefold() for name in replaceable)
@@ -106,8 +110,9 @@ class Plugins:
                 plugins[folder] = self._inspect(folder, origin, files[folder], known)
         self._files = files
         self._all = _resolve_names(tuple(plugins.values()))
+        self._all = tuple(map(self._check_settings, self._all))  # when the keys of all plugins are known
         self._by_name = {}
-        for plugin in sorted(self._all, key=lambda plugin: _name_rank(plugin.state)):
+        for plugin in sorted(self._all, key=_name_rank):
             self._by_name.setdefault(plugin.name, plugin)
         changes = _compare(before, {plugin.folder: plugin for plugin in self._all})
         self.version += bool(changes)
@@ -155,7 +160,8 @@ class Plugins:
         return (
             plugin.fingerprint.is_current()
             and not self._disabled_reason(plugin.folder, plugin.name, files)
-            and self.trust.find_state(plugin.folder, plugin.origin, plugin.fingerprint) is plugin.state
+            and self.trust.find_state(plugin.folder, plugin.origin, plugin.fingerprint)
+            is (PluginState.READY if plugin.may_run else plugin.state)
             and self.trust.is_read_confirmed(plugin.folder, plugin.origin, plugin.fingerprint) is plugin.read_confirmed
             and self.trust.access_choice(plugin.folder, plugin.fingerprint) is plugin.access
             and self._find_links(plugin) == plugin.links
@@ -174,7 +180,7 @@ class Plugins:
                 "plugin.blocked_manifest",
                 "its manifest is named .block: take that ending away to enable it",
             )
-        decision, command = self._disabled.read().get(str(folder)), self._own_command.format(f"plugin enable {name}")
+        decision, command = self._disabled.read().get(str(folder)), self._own_command.format("plugin enable", name)
         if decision is None and files.manifest and not files.manifest.enabled_by_default:
             return Message(
                 "plugin.off_by_default",
@@ -192,7 +198,7 @@ class Plugins:
     def _inspect(self, folder: Path, origin: Origin, files: PluginFiles, before: Plugin | None) -> Plugin:
         manifest = files.manifest
         plugin = Plugin(
-            name=manifest.name if manifest else folder.name,
+            name=manifest.name if manifest else self.trust.reviewed_name(folder) or folder.name,
             folder=folder,
             origin=origin,
             state=PluginState.BROKEN,
@@ -201,6 +207,7 @@ class Plugins:
             raw_manifest=files.raw_manifest,
             config=files.config or {},
             problems=files.problems,
+            was_allowed=self.trust.was_allowed(folder),
         )
         disabled = self._disabled_reason(folder, plugin.name, files)
         if disabled:
@@ -233,7 +240,7 @@ class Plugins:
             return replace(plugin, reason=str(fault), problems=(*plugin.problems, fault))
         command, fingerprint = prepared
         state = self.trust.find_state(plugin.folder, plugin.origin, fingerprint)
-        allow = self._own_command.format(f"plugin allow {plugin.name}")
+        allow = self._own_command.format("plugin allow", plugin.name)
         reason = _review_reason(state, allow)
         if state is not PluginState.READY and fingerprint.problem:
             reason = Message(
@@ -260,6 +267,14 @@ class Plugins:
         if state is not PluginState.READY or not unseen:
             return plugin
         return replace(plugin, state=PluginState.CHANGED, reason=_describe_unseen_link(unseen, allow))
+
+    def _check_settings(self, plugin: Plugin) -> Plugin:
+        """Return a plugin that may run as one that needs configuration, if it does."""
+        missing = self._find_missing(plugin) if plugin.is_ready else ()
+        if not missing:
+            return plugin
+        reason = describe_missing_settings(missing, plugin.folder)
+        return replace(plugin, state=PluginState.MISSING_CONFIG, reason=reason)
 
     def _resolve_command(
         self, plugin: Plugin, manifest: Manifest, before: Plugin | None
@@ -327,31 +342,39 @@ def _unreviewed_key_problems(keys: frozenset[str], command: str) -> Iterator[Plu
         )
 
 
-def _name_rank(state: PluginState) -> int:
-    """Rank plugins for a name: one that may run, then one that may after a review, then any."""
-    return 0 if state is PluginState.READY else 1 if state in (PluginState.NEEDS_REVIEW, PluginState.CHANGED) else 2
+def _name_rank(plugin: Plugin) -> int:
+    """Rank plugins for a name: one that its owner lets run, then one that may after a review, then any."""
+    match plugin.state:
+        case PluginState.READY | PluginState.MISSING_CONFIG | PluginState.CHANGED:
+            return 0
+        case PluginState.BROKEN if plugin.was_allowed:
+            return 0
+        case PluginState.NEEDS_REVIEW:
+            return 1
+        case _:
+            return 2
 
 
 def _resolve_names(plugins: tuple[Plugin, ...]) -> tuple[Plugin, ...]:
     """Mark which of the plugins with one name has it, and which are hidden by it."""
     order = {plugin.folder: number for number, plugin in enumerate(plugins)}
     holders: dict[str, Plugin] = {}
-    for plugin in sorted(plugins, key=lambda plugin: _name_rank(plugin.state)):
-        if _name_rank(plugin.state) < 2:
+    for plugin in sorted(plugins, key=_name_rank):
+        if _name_rank(plugin) < 2:
             holders.setdefault(plugin.name, plugin)
     named = []
     for plugin in plugins:
         holder = holders.get(plugin.name)
-        if holder is None or holder is plugin or _name_rank(plugin.state) == 2:
+        if holder is None or holder is plugin or _name_rank(plugin) == 2:
             named.append(plugin)
-        elif _name_rank(plugin.state) > _name_rank(holder.state) and order[plugin.folder] < order[holder.folder]:
+        elif _name_rank(plugin) > _name_rank(holder) and order[plugin.folder] < order[holder.folder]:
             reason = Message(
                 "plugin.other_version_runs",
                 "{reason}; until then the one in {folder} runs",
                 reason=plugin.reason,
                 folder=holder.folder,
             )
-            named.append(replace(plugin, reason=reason))
+            named.append(replace(plugin, reason=reason) if holder.is_ready else plugin)
         else:
             reason = Message(
                 "plugin.hidden_by_other",

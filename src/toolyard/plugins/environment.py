@@ -14,7 +14,7 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -81,6 +81,7 @@ class Environment:
     from_host: tuple[str, ...]  # which of them are taken from the host beyond what every program needs
     secrets: tuple[str, ...] = field(repr=False)  # values to mask wherever they would be shown
     log_secrets: tuple[str, ...] = field(default=(), repr=False)  # values to mask in logs; results have them in links
+    missing: tuple[str, ...] = ()  # required settings that are not set
     problems: tuple[str, ...] = ()
 
 
@@ -126,26 +127,29 @@ def build_environment(
     if published:
         values.setdefault(_ADDRESS, host.address)
     set_keys = {name for name, value in values.items() if value}
-    lacking = [
+    missing = (
         key.name
         for key in manifest.config
         if key.is_required(set_keys) and key.name not in set_keys and key.name not in RESERVED
-    ]
-    problems += [
-        Message(
-            "plugin.required_setting_missing",
-            "{name} is required and not set: write {name}=... into config.env",
-            name=name,
-        )
-        for name in lacking
-    ]
+    )
     return Environment(
         values=values,
         sources=sources,
         from_host=tuple(sorted(name for name in offered if name not in config and name not in RESERVED)),
         secrets=tuple(v for name, v in {**offered, **config}.items() if is_secret(name, v)),
         log_secrets=tuple(published.values()),
+        missing=tuple(missing),
         problems=tuple(problems),
+    )
+
+
+def describe_missing_settings(names: Sequence[str], folder: Path) -> Message:
+    """Say that the plugin in a folder needs configuration, and where its owner writes it."""
+    return Message(
+        "plugin.needs_settings",
+        "it needs configuration: set {names} on its page in the console, or in {file}",
+        names=", ".join(names),
+        file=folder / "config.env",
     )
 
 

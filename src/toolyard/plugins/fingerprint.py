@@ -3,8 +3,10 @@
 It covers the manifest, the command line, every file that the command line names, every file of code in the folder and
 below, compiled Python too, where links lead, and settings that choose what an interpreter loads. It does not cover what
 plugins write while they run (data, caches, logs, other settings), nor installed dependencies and hidden folders
-(node_modules, .venv): a review of those would never end. What Python itself keeps in ``__pycache__`` is left out
-because it is never read (see ``bytecode``); anything else in there counts.
+(node_modules, .venv): a review of those would never end. What is in the folders of dependencies does not count even if
+the command line names it, so that installing or upgrading them takes no permission away; only a script in the place of
+a virtual environment's interpreter does, because no installer puts one there. What Python itself keeps in
+``__pycache__`` is left out because it is never read (see ``bytecode``); anything else in there counts.
 
 Whether it still holds costs one ``stat`` for each file and folder. A folder with more code than the bounds has no
 number, and says so in ``problem``.
@@ -35,7 +37,7 @@ _CODE = frozenset({
     ".tsx", ".node", ".wasm", ".sh", ".bash", ".zsh", ".rb", ".pl", ".pm", ".php", ".lua", ".tcl", ".ps1", ".psm1",
     ".bat", ".cmd", ".r", ".jl", ".go", ".rs", ".c", ".cs", ".java", ".class", ".jar", ".exe", ".dll", ".so", ".dylib",
 })  # fmt: skip
-_DEPENDENCY_FOLDERS = frozenset({"node_modules", "venv", "site-packages"})
+_DEPENDENCY_FOLDERS = frozenset({"node_modules", ".venv", "venv", "site-packages"})
 _PYCACHE = "__pycache__"
 _CACHED = re.compile(r"[^.]+\.\w+-\d+(?:\.opt-\w+)?\.pyc")  # main.cpython-311.pyc: no module has such a name
 # settings that decide what code an interpreter or the loader takes in
@@ -84,7 +86,8 @@ def compute_fingerprint(
     }  # it would be used if it came
     try:
         room = MAX_BYTES
-        for path in (*sorted(named), *_find_code(folder, seen)):
+        counted = [path for path in sorted(named) if not _is_installed(folder, path)]
+        for path in (*counted, *_find_code(folder, seen)):
             if path in files:
                 continue
             if len(files) >= MAX_FILES:
@@ -137,6 +140,16 @@ def is_code(name: str) -> bool:
 def is_own_folder(name: str) -> bool:
     """Return whether a folder of this name is the plugin's own work, not a dependency."""
     return name not in _DEPENDENCY_FOLDERS and not name.startswith(".")
+
+
+def _is_installed(folder: Path, path: str) -> bool:
+    """Return whether a file that the command line names belongs to the installed dependencies."""
+    if not any(part in _DEPENDENCY_FOLDERS for part in Path(path).parts[:-1]):
+        return False
+    if path not in OWN_PYTHON:
+        return True
+    with open(folder / path, "rb") as file:
+        return file.read(2) != b"#!"
 
 
 def _find_code(folder: Path, seen: dict[str, FileSignature]) -> list[str]:

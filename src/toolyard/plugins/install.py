@@ -113,7 +113,7 @@ def install_staged(staged: StagedPlugin, home: Path, own_command: OwnCommand) ->
                 "{name} is installed already in {target}: remove it first with '{command}'",
                 name=name,
                 target=target,
-                command=own_command.format(f"plugin remove {name}"),
+                command=own_command.for_home.format("plugin remove", name),
             )
         ) from None
     except OSError as error:

@@ -207,7 +207,7 @@ def _check_sources(plugin: Plugin, manifest: Manifest, own_command: OwnCommand) 
         fix = Message(
             "plugin.write_detached",
             'Write "detached": true, or let it go on: {command}',
-            command=own_command.format(f"plugin allow {manifest.name} --detached"),
+            command=own_command.format("plugin allow", manifest.name, "--detached"),
         )
         yield PluginProblem(message=message, fix=fix, file=file, line=line, warning=True)
 

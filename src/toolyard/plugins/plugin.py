@@ -22,6 +22,7 @@ class Origin(StrEnum):
 
 class PluginState(StrEnum):
     READY = "ready"
+    MISSING_CONFIG = "missing_config"  # its owner lets it run, but a setting that it requires is not set
     DISABLED = "disabled"
     NEEDS_REVIEW = "needs_review"  # nobody has allowed it yet
     CHANGED = "changed"  # it is no longer what was allowed
@@ -73,6 +74,7 @@ class Plugin:
     links: Mapping[str, str] = field(default_factory=dict)  # on the way to what it may reach, and where they lead
     publish_keys: frozenset[str] = frozenset()  # of the host, which the owner gave it at its review
     problems: tuple[PluginProblem, ...] = ()
+    was_allowed: bool = False  # its owner allowed it, as it is now or was: no other plugin gets its name
     hidden_by: Path | None = None  # the folder of the plugin that has its name
     hides: tuple[Path, ...] = ()  # the folders of those whose name it has
 
@@ -84,7 +86,13 @@ class Plugin:
 
     @property
     def is_ready(self) -> bool:
+        """It can do its work, and is offered to models."""
         return self.state is PluginState.READY
+
+    @property
+    def may_run(self) -> bool:
+        """Its owner lets it run. One that lacks a setting is not offered, but does what it can when it is called."""
+        return self.state in (PluginState.READY, PluginState.MISSING_CONFIG)
 
     @property
     def id(self) -> str:

@@ -136,6 +136,8 @@ def effective_access(plugin: Plugin, manifest: Manifest, *, strict_network: bool
     match plugin.access:
         case AccessChoice.STRICT:
             return Access(network=(), minimum=declared.minimum)
+        case AccessChoice.READ_PROJECT if declared.project is ProjectAccess.NONE:
+            declared = replace(declared, project=ProjectAccess.READ)
         case AccessChoice.WIDE:
             return replace(
                 declared,

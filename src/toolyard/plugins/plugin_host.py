@@ -26,6 +26,7 @@ from toolyard.plugins.environment import (
     build_call_variables,
     build_environment,
     data_folder,
+    describe_missing_settings,
     make_data_folder,
 )
 from toolyard.plugins.granted_folders import describe_missing_paths, list_missing_paths, make_granted_folders
@@ -116,7 +117,7 @@ class PluginHost:
                 Message("plugin.no_longer_exists", "There is no plugin called '{name}' any more.", name=name),
                 hint=Message("hint.list_tools", "List the tools."),
             )
-        if not plugin.is_ready or plugin.manifest is None:
+        if not plugin.may_run or plugin.manifest is None:
             denied = plugin.state in (PluginState.NEEDS_REVIEW, PluginState.CHANGED)
             cause: Reason | ErrorCode = Reason.DENIED if denied else Reason.START_FAILED
             message = Message(
@@ -133,16 +134,6 @@ class PluginHost:
 
     def settings(self, plugin: Plugin, manifest: Manifest) -> tuple[PluginSetting, ...]:
         return list_settings(manifest, plugin.config, self.environment(plugin, manifest))
-
-    def list_missing_settings(self, plugin: Plugin) -> list[str]:
-        """Return the keys of required settings that a plugin lacks."""
-        manifest = plugin.manifest if plugin.is_ready else None
-        if manifest is None or not any(key.can_be_required for key in manifest.config):
-            return []
-        try:
-            return [setting.key for setting in self.settings(plugin, manifest) if setting.is_missing]
-        except Failure:  # publish keys that cannot be read: its call says so
-            return []
 
     def build_launch(self, plugin: Plugin, manifest: Manifest) -> Launch:
         if plugin.command is None or plugin.fingerprint is None:
@@ -213,10 +204,25 @@ class PluginHost:
         """Return the paths that an access lets a plugin write, and that do not exist and are not created either."""
         return list_missing_paths(self.host_environment.project, access.write) if access else ()
 
+    def list_missing_settings(self, plugin: Plugin) -> tuple[str, ...]:
+        """Return the required settings of a plugin that are not set."""
+        own = {name for name, value in plugin.config.items() if value}
+        keys = plugin.manifest.config if plugin.manifest else ()
+        if plugin.manifest is None or all(key.name in own or not key.is_required(own) for key in keys):
+            return ()
+        try:
+            return self.environment(plugin, plugin.manifest).missing
+        except Failure:  # of the host's own keys, which a call reports
+            return ()
+
     def list_remarks(self, plugin: Plugin, manifest: Manifest) -> tuple[str, ...]:
-        """Return the problems of a plugin on this host: of its environment and its access."""
-        missing = self.list_missing_paths(manifest.access)
-        return (*self.environment(plugin, manifest).problems, *([describe_missing_paths(missing)] if missing else []))
+        """Return the problems of a plugin on this host: of its settings, its environment and its access."""
+        settings, paths = self.list_missing_settings(plugin), self.list_missing_paths(manifest.access)
+        return (
+            *([describe_missing_settings(settings, plugin.folder)] if settings else []),
+            *self.environment(plugin, manifest).problems,
+            *([describe_missing_paths(paths)] if paths else []),
+        )
 
     def working_folder(self, plugin: Plugin) -> str:
         """Return the folder in which a plugin runs, relative to the project; ``.`` for one outside it."""
@@ -254,11 +260,6 @@ class PluginTool:
     @property
     def spec(self) -> ToolSpec:
         return self._spec
-
-    def list_missing_settings(self) -> list[str]:
-        """Return the keys of required settings that it lacks: it is not offered to models until it has them."""
-        plugin = self._host.plugins.get(self._spec.name)
-        return self._host.list_missing_settings(plugin) if plugin else []
 
     def check(self, call: ToolCall) -> None:
         self._require_ready(call)
@@ -356,7 +357,7 @@ class PluginTool:
     async def _build_result(self, call: ToolCall, manifest: Manifest, report: ChildReport) -> Result:
         """Build the result. Allowed survivors become a task; others are reported in the warnings."""
         name, background = manifest.name, self._host.background
-        allow = self._host.host_environment.own_command.format(f"plugin allow {name} --detached")
+        allow = self._host.host_environment.own_command.format("plugin allow", name, "--detached")
         let = Message("answer.allow_background", "Its owner can let it go on: {command}.", command=allow)
         notes = (join_sentences(LEFT_BEHIND, let),) if report.survivors_killed else ()
         try:

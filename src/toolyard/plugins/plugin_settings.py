@@ -33,14 +33,11 @@ class PluginSetting:
     value: str | None = field(default=None, repr=False)  # None: it is a secret, or not set
     source: SettingSource = SettingSource.MISSING
     in_schema: bool = True
+    is_missing: bool = False  # it is required, and not set
 
     @property
     def is_set(self) -> bool:
         return self.source is not SettingSource.MISSING
-
-    @property
-    def is_missing(self) -> bool:
-        return self.required and not self.is_set
 
 
 def list_settings(manifest: Manifest, config: Mapping[str, str], environment: Environment) -> tuple[PluginSetting, ...]:
@@ -52,6 +49,7 @@ def list_settings(manifest: Manifest, config: Mapping[str, str], environment: En
         replace(
             _build_setting(key, environment, in_schema=key.name in known),
             required=key.is_required(set_keys),
+            is_missing=key.name in environment.missing,
             translations={
                 language: one.settings[key.name]
                 for language, one in manifest.translations.items()

@@ -160,7 +160,7 @@ class StaticValues:
 
     def _static_plugins(self) -> Iterator[tuple[Plugin, Manifest]]:
         for plugin in self._host.plugins.all:
-            if plugin.is_ready and plugin.manifest and plugin.manifest.type is PluginType.STATIC:
+            if plugin.may_run and plugin.manifest and plugin.manifest.type is PluginType.STATIC:
                 yield plugin, plugin.manifest
 
 

@@ -70,6 +70,7 @@ class Review:
 class _Permission:
     """A stored permission: what was allowed."""
 
+    name: str = ""
     digest: str = ""
     command_line: str = ""
     shell: bool = False
@@ -107,6 +108,15 @@ class Trust:
         if record is None:
             return PluginState.NEEDS_REVIEW
         return PluginState.READY if fingerprint.digest and fingerprint.digest == record.digest else PluginState.CHANGED
+
+    def was_allowed(self, folder: Path) -> bool:
+        """Return whether the owner lets the plugin in a folder run, in the version that is there or in another."""
+        return self._is_trusted(folder) or self._find_permission(folder) is not None
+
+    def reviewed_name(self, folder: Path) -> str:
+        """Return the name that the plugin in a folder had when it was reviewed; empty when it was not."""
+        record = self._find_permission(folder)
+        return record.name if record else ""
 
     def detach_permission(self, folder: Path, fingerprint: Fingerprint) -> bool | None:
         """Return whether the owner allowed background work of this version; None: no decision."""
@@ -235,6 +245,7 @@ class Trust:
         files, keys, access = entry.get("files"), entry.get("environment"), entry.get("access")
         paths, links = entry.get("paths"), entry.get("links")
         return _Permission(
+            name=str(entry.get("name") or ""),
             digest=str(entry.get("digest") or ""),
             command_line=str(entry.get("command_line") or ""),
             shell=entry.get("shell") is True,

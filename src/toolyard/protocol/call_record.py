@@ -56,6 +56,9 @@ class CallRecord(NamedTuple):
     origin: str = ""
     maid: str | None = None
     chat: str | None = None
+    project: Annotated[
+        str, Doc("The folder of the project in which it ran; empty for calls before this was noted.")
+    ] = ""
     retry_of: Annotated[str | None, Doc("The call that it repeats.")] = None
     text: Annotated[Message | str | None, Doc("The beginning of the result's text.")] = None
     time_ms: Annotated[float | None, Doc("How long it ran, without the wait for a person.")] = None
@@ -90,6 +93,7 @@ class CallRecord(NamedTuple):
         return cls(
             id=record.id, tool=record.tool, state=CallState(record.state), caller=record.caller, started=record.created,
             updated=record.updated, version=record.version, owner=record.owner, search_text=record.text,
+            project=record.project,
             arguments=body.get("arguments"), origin=read_text(body, "origin"), maid=read_optional_text(body, "maid"),
             chat=read_optional_text(body, "chat"), retry_of=read_optional_text(body, "retry_of"),
             text=_read_text(body), time_ms=read_optional_number(body, "time_ms"),
@@ -116,7 +120,7 @@ class CallRecord(NamedTuple):
         return Record(
             kind=CALL, id=self.id, state=self.state, version=self.version, created=self.started, updated=self.updated,
             caller=self.caller, tool=self.tool, key=self.retry_of or "", code=self.cause, owner=self.owner,
-            text=self.search_text, body=body,
+            project=self.project, text=self.search_text, body=body,
         )  # fmt: skip
 
     def to_json(self) -> JsonObject:

@@ -35,6 +35,7 @@ class Record:
     key: str = ""  # a second name, such as a task's own id; need not be unique
     code: str = ""  # the finest name of the error that it ended with
     owner: str = ""  # the host process that looks after it
+    project: str = ""  # the folder that it is about; empty: none, or one that nobody noted
     due: float | None = None  # when something is to happen to it
     text: str = ""  # the text that a word search looks at
     body: JsonObject = field(default_factory=dict)
@@ -89,6 +90,7 @@ class Query(NamedTuple):
     key: str | None = None
     codes: tuple[str, ...] = ()
     owner: str | None = None
+    project: str | None = None  # of this project, or of none that is known
     due_until: float | None = None  # only records with a due time at or before it
     text: str = ""  # words of the record's text, as ``protocol.words`` has it
     since: float | None = None  # created at or after it

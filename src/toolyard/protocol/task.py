@@ -61,6 +61,7 @@ class Task:
     message: Annotated[Message | str, Doc("The reason of its end when there was no callback.")] = ""
     audit: Annotated[tuple[JsonObject, ...], Doc("Late and repeated callbacks.")] = ()
     chat: Annotated[str | None, Doc("The chat of its call.")] = None
+    project: Annotated[str, Doc("The folder of the project of its call; empty for tasks before this was noted.")] = ""
     pushes: Annotated[tuple[JsonObject, ...], Doc("Times, targets and client counts of its pushes.")] = ()
     token_hash: Annotated[str, INTERNAL]
     process: Annotated[Process | None, INTERNAL] = None
@@ -109,13 +110,14 @@ class Task:
             chat=read_text(body, "chat") or None, pushes=read_objects(body, "pushes"),
             token_hash=read_text(body, "token_hash"),
             process=_process_from_json(process) if process else None, version=record.version, owner=record.owner,
+            project=record.project,
         )  # fmt: skip
 
     def to_record(self) -> Record:
         return Record(
             kind=KIND, id=self.id, state=self.state, version=self.version, created=self.created, updated=self.updated,
             caller=self.caller, tool=self.plugin, key=task_key(self.plugin, self.task_id), owner=self.owner,
-            due=None if self.is_ended else self.deadline,
+            project=self.project, due=None if self.is_ended else self.deadline,
             body={
                 "call_id": self.call_id, "task_id": self.task_id, "deadline": self.deadline,
                 "token_hash": self.token_hash, "arguments": self.arguments, "receipt": self.receipt,

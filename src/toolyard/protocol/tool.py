@@ -1,6 +1,6 @@
 """Tools: the specification of a tool and its one method."""
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol, TypeAlias
@@ -121,12 +121,6 @@ CheckArguments: TypeAlias = Callable[[ToolCall], None]
 
 Called before approval is requested; has no effects.
 """
-
-
-def list_missing_settings(tool: Tool) -> Sequence[str]:
-    """Return the settings that a tool needs and lacks, if it is one that has settings."""
-    missing: Callable[[], Sequence[str]] = getattr(tool, "list_missing_settings", tuple)
-    return missing()
 
 
 def find_check(tool: Tool) -> CheckArguments | None:

@@ -195,6 +195,7 @@ def _matches(record: Record, query: Query) -> bool:
     return (
         (not query.states or record.state in query.states)
         and (not query.codes or record.code in query.codes)
+        and (query.project is None or record.project in (query.project, ""))
         and all(expected is None or getattr(record, name) == expected for name, expected in exact)
         and (query.due_until is None or (record.due is not None and record.due <= query.due_until))
         and (query.since is None or record.created >= query.since)

@@ -27,7 +27,7 @@ from toolyard.storage.secret_key import ClusterKey
 if TYPE_CHECKING:
     import asyncpg
 
-_COLUMNS = "kind, id, state, version, created, updated, caller, tool, key, code, owner, due, text, body"
+_COLUMNS = "kind, id, state, version, created, updated, caller, tool, key, code, owner, project, due, text, body"
 _WORD = 500  # the server allows 2046 bytes
 
 
@@ -169,6 +169,8 @@ def _build_condition(kind: str, query: Query) -> tuple[str, list[Any]]:
         given.append(("state = ANY({}::text[])", [_escape_nul(state) for state in query.states]))
     if query.codes:  # as its partial index has it
         given.append(("code <> '' AND code = ANY({}::text[])", [_escape_nul(code) for code in query.codes]))
+    if query.project is not None:
+        given.append(("project IN ({}, '')", _escape_nul(query.project)))
     conditions = (text.format(f"${number}") for number, (text, _) in enumerate(given, 1))
     return " AND ".join(conditions), [value for _, value in given]
 
@@ -178,17 +180,18 @@ def _to_row(record: Record) -> tuple[Any, ...]:
     return (
         _escape_nul(record.kind), _escape_nul(record.id), _escape_nul(record.state), record.version, record.created,
         record.updated, _escape_nul(record.caller), _escape_nul(record.tool), _escape_nul(record.key),
-        _escape_nul(record.code), _escape_nul(record.owner), record.due, _escape_nul(record.text),
-        json_bytes(record.body).decode(), words,
+        _escape_nul(record.code), _escape_nul(record.owner), _escape_nul(record.project), record.due,
+        _escape_nul(record.text), json_bytes(record.body).decode(), words,
     )  # fmt: skip
 
 
 def _from_row(row: "asyncpg.Record") -> Record:
-    kind, id_, state, version, created, updated, caller, tool, key, code, owner, due, text, body = row
+    kind, id_, state, version, created, updated, caller, tool, key, code, owner, project, due, text, body = row
     return Record(
         kind=_unescape_nul(kind), id=_unescape_nul(id_), state=_unescape_nul(state), version=version, created=created,
         updated=updated, caller=_unescape_nul(caller), tool=_unescape_nul(tool), key=_unescape_nul(key),
-        code=_unescape_nul(code), owner=_unescape_nul(owner), due=due, text=_unescape_nul(text), body=json_value(body),
+        code=_unescape_nul(code), owner=_unescape_nul(owner), project=_unescape_nul(project), due=due,
+        text=_unescape_nul(text), body=json_value(body),
     )  # fmt: skip
 
 

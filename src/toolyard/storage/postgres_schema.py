@@ -73,6 +73,13 @@ UPDATE toolyard.records SET code = CASE WHEN strpos(body::text, '\\u0000') > 0 T
 CREATE INDEX records_by_code ON toolyard.records (kind, code, created, id) WHERE code <> '';
 """,
     ),
+    Migration(
+        "calls and tasks say which project they belong to",
+        """
+ALTER TABLE toolyard.records ADD COLUMN project text COLLATE "C" NOT NULL DEFAULT '';
+UPDATE toolyard.records SET project = substr(caller, 5) WHERE kind IN ('call', 'task') AND caller LIKE 'cli:/%';
+""",
+    ),
 )
 
 

@@ -38,22 +38,23 @@ _LAST_SIGNED = "SELECT batch FROM toolyard.writers WHERE id = $1 FOR UPDATE"  # 
 _PUT = f"""
 WITH {_SIGNED}, new AS MATERIALIZED (
     SELECT * FROM unnest($3::text[], $4::text[], $5::text[], $6::bigint[], $7::float8[], $8::float8[], $9::text[],
-        $10::text[], $11::text[], $12::text[], $13::text[], $14::float8[], $15::text[], $16::text[], $17::text[])
-    AS new (kind, id, state, version, created, updated, caller, tool, key, code, owner, due, text, body, said)
+        $10::text[], $11::text[], $12::text[], $13::text[], $14::text[], $15::float8[], $16::text[], $17::text[],
+        $18::text[])
+    AS new (kind, id, state, version, created, updated, caller, tool, key, code, owner, project, due, text, body, said)
 ), held AS MATERIALIZED (
     SELECT kind, id FROM toolyard.records AS stored JOIN new USING (kind, id, version)
     ORDER BY kind, id FOR UPDATE OF stored
 ), made AS (
     INSERT INTO toolyard.records
-        (kind, id, state, version, created, updated, caller, tool, key, code, owner, due, text, body, words)
-    SELECT kind, id, state, 1, created, updated, caller, tool, key, code, owner, due, text, body::json,
+        (kind, id, state, version, created, updated, caller, tool, key, code, owner, project, due, text, body, words)
+    SELECT kind, id, state, 1, created, updated, caller, tool, key, code, owner, project, due, text, body::json,
         array_to_tsvector(string_to_array(said, ' '))
     FROM new WHERE version = 0
     ON CONFLICT DO NOTHING RETURNING kind, id
 ), changed AS (
     UPDATE toolyard.records AS stored SET state = new.state, version = new.version + 1, created = new.created,
         updated = new.updated, caller = new.caller, tool = new.tool, key = new.key, code = new.code,
-        owner = new.owner, due = new.due, text = new.text, body = new.body::json,
+        owner = new.owner, project = new.project, due = new.due, text = new.text, body = new.body::json,
         words = array_to_tsvector(string_to_array(new.said, ' '))
     FROM new JOIN held USING (kind, id)
     WHERE stored.kind = new.kind AND stored.id = new.id AND stored.version = new.version

@@ -18,16 +18,16 @@ from toolyard.protocol.search_words import list_prefixes, list_words, matches_wo
 from toolyard.protocol.store import Query, Record
 from toolyard.storage.damage import damaged_record
 
-COLUMNS = "id, state, version, created, updated, caller, tool, key, code, owner, due, text, body"
+COLUMNS = "id, state, version, created, updated, caller, tool, key, code, owner, project, due, text, body"
 COMPRESSED_FROM: Final = 4096  # bytes; below it, little is gained
 MAX_BODY: Final = 2**28  # bytes; no record has so many, but a file may come from anywhere
 _COMPRESSED = b"\x78"
 _FAST = 1  # a third of the size at 100 MB/s; the slowest level takes five times as long for a quarter
 _INSERT = """INSERT INTO records
-    (kind, id, state, version, created, updated, caller, tool, key, code, owner, due, text, body)
-    VALUES (?, ?, ?, 1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
+    (kind, id, state, version, created, updated, caller, tool, key, code, owner, project, due, text, body)
+    VALUES (?, ?, ?, 1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
 _UPDATE = "UPDATE records SET state = ?, version = ?, updated = ?, code = ?, owner = ?, text = ?, body = ?"
-_UPDATE_ALL = f"{_UPDATE}, created = ?, caller = ?, tool = ?, key = ?, due = ?"
+_UPDATE_ALL = f"{_UPDATE}, created = ?, caller = ?, tool = ?, key = ?, project = ?, due = ?"
 _SAYS = """number IN (SELECT rowid FROM words WHERE words MATCH ? UNION ALL
     SELECT number FROM records INDEXED BY records_by_owner WHERE kind = ? AND owner <> '' AND says(text, ?))"""
 
@@ -60,15 +60,15 @@ def commit(db: sqlite3.Connection, changes: Sequence[Change], events: Sequence[t
 
 def _find_stored(db: sqlite3.Connection, record: Record) -> tuple[Any, ...] | None:
     """Return the version and number of a record as it is stored, and what else decides how it is replaced."""
-    sql = "SELECT version, number, created, caller, tool, key, due FROM records WHERE kind = ? AND id = ?"
+    sql = "SELECT version, number, created, caller, tool, key, project, due FROM records WHERE kind = ? AND id = ?"
     row: tuple[Any, ...] | None = db.execute(sql, (record.kind, record.id)).fetchone()
     return row
 
 
 def _insert(db: sqlite3.Connection, change: Change) -> None:
     it = change.record
-    values = (it.kind, it.id, it.state, it.created, it.updated, it.caller, it.tool, it.key, it.code, it.owner, it.due)
-    done = db.execute(_INSERT, (*values, it.text, compress_body(change.body)))
+    values = (it.kind, it.id, it.state, it.created, it.updated, it.caller, it.tool, it.key, it.code, it.owner)
+    done = db.execute(_INSERT, (*values, it.project, it.due, it.text, compress_body(change.body)))
     if change.words:
         db.execute("INSERT INTO words (rowid, said) VALUES (?, ?)", (done.lastrowid, change.words))
 
@@ -77,7 +77,7 @@ def _replace(db: sqlite3.Connection, change: Change, stored: tuple[Any, ...]) ->
     """Replace a record. A named column is written to its indexes even if it stays as it was: few change."""
     it = change.record
     _, number, *before = stored
-    after = [it.created, it.caller, it.tool, it.key, it.due]
+    after = [it.created, it.caller, it.tool, it.key, it.project, it.due]
     values = (it.state, it.version + 1, it.updated, it.code, it.owner, it.text, compress_body(change.body))
     if before == after:
         db.execute(f"{_UPDATE} WHERE number = ?", (*values, number))
@@ -118,6 +118,9 @@ def build_condition(kind: str, query: Query) -> tuple[str, list[Any]]:
     if query.codes:
         conditions.append(f"code <> '' AND code IN ({','.join('?' * len(query.codes))})")  # as its partial index has it
         values += list(query.codes)
+    if query.project is not None:
+        conditions.append("project IN (?, '')")
+        values.append(query.project)
     conditions += [text for text, _ in given]
     values += [value for _, value in given]
     if prefixes := list_prefixes(query.text):
@@ -171,9 +174,9 @@ def expand_body(stored: bytes | str, name: str) -> bytes | str:
 def record_from_row(kind: str, row: Sequence[Any]) -> Record:
     """Build a record from its ``COLUMNS``."""
     *fields, text, body = row
-    id_, state, version, created, updated, caller, tool, key, code, owner, due = fields
+    id_, state, version, created, updated, caller, tool, key, code, owner, project, due = fields
     parsed: JsonObject = json_value(expand_body(body, f"{kind} {id_}"))
     return Record(
         kind=kind, id=id_, state=state, version=version, created=created, updated=updated, caller=caller, tool=tool,
-        key=key, code=code, owner=owner, due=due, text=text, body=parsed,
+        key=key, code=code, owner=owner, project=project, due=due, text=text, body=parsed,
     )  # fmt: skip

@@ -54,6 +54,13 @@ CREATE INDEX records_by_code ON records (kind, code, created, id) WHERE code <> 
 UPDATE records SET code = find_code(body, id) WHERE kind = 'call' AND state NOT IN ('running', 'success');
 """,
     ),
+    Migration(  # without an index: the command line alone asks for it, and the newest records come first
+        "calls and tasks say which project they belong to",
+        """
+ALTER TABLE records ADD COLUMN project TEXT NOT NULL DEFAULT '';
+UPDATE records SET project = substr(caller, 5) WHERE kind IN ('call', 'task') AND caller LIKE 'cli:/%';
+""",
+    ),
 )
 _TABLES = ("records", "events")
 _MAX_NAME = 100

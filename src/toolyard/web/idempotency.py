@@ -57,7 +57,7 @@ def describe_calls(calls: list[CallRecord], own_command: OwnCommand) -> str:
         return "The journal has no calls of it."
     named = ", ".join(f"{call.id} ({call.tool}, {call.state})" for call in calls[:_MAX_NAMED_CALLS])
     more = f" and {len(calls) - _MAX_NAMED_CALLS} more" if len(calls) > _MAX_NAMED_CALLS else ""
-    return f"Its calls: {named}{more}. See GET /v1/calls/ID or '{own_command.format('journal show ID')}'."
+    return f"Its calls: {named}{more}. See GET /v1/calls/ID or '{own_command.for_home.format('journal show ID')}'."
 
 
 def interrupted_refusal(calls: str) -> Refusal:

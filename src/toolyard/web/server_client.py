@@ -231,6 +231,6 @@ class ServerClient:
                         "before you call again",
                         reason=error,
                         call_id=call_id,
-                        command=self._own_command.format(f"journal show {call_id}"),
+                        command=self._own_command.for_home.format("journal show", call_id),
                     )
                 ) from error

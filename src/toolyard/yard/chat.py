@@ -31,7 +31,7 @@ from toolyard.protocol.failure import Failure
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.outcome import Outcome
 from toolyard.protocol.short_value import find_main_argument
-from toolyard.protocol.tool import ToolSpec, list_missing_settings
+from toolyard.protocol.tool import ToolSpec
 
 DEFAULT_URL: Final = "https://api.openai.com/v1"  # where a key without an address belongs
 _TOUR_PAUSE_S = 0.012  # between two words of the guide, at reading speed
@@ -86,7 +86,6 @@ def make_chat(
     mask.add(config.secrets)
     texts = PromptSources(
         specs=lambda: (tool.spec for tool in yard.tools.list_built_in_first()),
-        offered=lambda: (tool.spec for tool in yard.tools.list_built_in_first() if not list_missing_settings(tool)),
         version=yard.tools.version,
         static=static,
         task=yard.tasks.find_for_caller,
@@ -165,7 +164,7 @@ async def _list_pending(yard: Yard, calls: Collection[str], address: str) -> lis
             call_id=one.call_id,
             tool=one.tool,
             about=find_main_argument(one.arguments),
-            command=yard.config.own_command.format(f"approval allow {one.id}"),
+            command=yard.config.own_command.for_home.format("approval allow", one.id),
             url=f"{address}/approvals/{one.id}" if address else "",
         )
         for one in reversed(pending)

@@ -62,7 +62,6 @@ class PluginSource:
         self._config, self._tasks, self._now, self._outside = config, tasks, now, outside
         self._reserved, self._replaceable = reserved, replaceable
         self._keep_secret, self._keep_from_logs = keep_secret, keep_from_logs
-        self._settings_version = 0  # counts the changes of what all plugins share
         self._host: PluginHost | None = None
         self._listener: CallbackListener | None = None
         self._trust: Trust | None = None
@@ -108,7 +107,7 @@ class PluginSource:
         return self.host.tools()
 
     def version(self) -> Hashable:
-        return self.host.plugins.version, self._settings_version
+        return self.host.plugins.version
 
     def review(self, plugin: "Plugin") -> "PluginReview":
         """Return everything that a review would allow, as it is now. Raises ToolyardError when it cannot be read."""
@@ -149,10 +148,6 @@ class PluginSource:
             problems=lint_plugin(plugin, self.host.list_remarks(published, manifest), self._config.own_command),
             access=self.host.list_access_options(replace(plugin, links=links), manifest),
         )
-
-    def list_missing_settings(self, plugin: "Plugin") -> list[str]:
-        """Return the keys of required settings that a plugin lacks."""
-        return self.host.list_missing_settings(plugin)
 
     def inspect(self, folder: Path) -> "Plugin | None":
         """Return the plugin in a folder outside of the plugin folders."""
@@ -212,7 +207,6 @@ class PluginSource:
             self._host.host_environment, shared=config.settings.shared_keys, environ=config.environ
         )
         self._host.policy = build_policy(config)
-        self._settings_version += 1
         self._host.plugins.refresh()
 
     async def adopt(self, left: "Sequence[Task]") -> int:
@@ -260,6 +254,7 @@ class PluginSource:
             replaceable=self._replaceable,
             programs=self._programs(),
             own_command=self._config.own_command,
+            find_missing=self._list_missing_settings,
         )
         children = Children()
         return PluginHost(
@@ -280,6 +275,9 @@ class PluginSource:
             report_progress=self._report_progress,
             outlives=self._outside.outlives,
         )
+
+    def _list_missing_settings(self, plugin: "Plugin") -> "tuple[str, ...]":
+        return self.host.list_missing_settings(plugin)  # it is assembled by the time somebody looks at the plugins
 
     def _programs(self) -> "Programs":
         from toolyard.plugins.command_line import Programs

@@ -98,7 +98,7 @@ class Yard:
         self.mask = mask = Mask(config.secrets)
         self.boot = identify_process()
         self.store: Store = store or SqliteStore(config.home / STATE)
-        self.journal = Journal(self.store, clock, owner=self.boot.name, mask=mask)
+        self.journal = Journal(self.store, clock, owner=self.boot.name, mask=mask, project=self.project)
         self._unattended_queue = UnattendedQueue()
         self.runs = ProcessRecords()
         self.plugins = PluginSource(
@@ -129,6 +129,11 @@ class Yard:
         self._outlives = outside.outlives
         self._resettled: set[asyncio.Task[None]] = set()  # keeps references
         self._closed = False
+
+    @property
+    def project(self) -> str:
+        """The folder of the project, without links; calls and tasks are stored with it."""
+        return str(self._workspace.root)
 
     def open_folder(self, path: str) -> int:
         """Return a descriptor of a folder of the project, for the caller to close. Raises Failure. Blocks."""
@@ -264,7 +269,8 @@ class Yard:
     def tasks(self) -> "Tasks":
         from toolyard.engine.tasks import Tasks
 
-        return Tasks(self.store, self._clock, owner=self.journal.owner, mask=self.mask.json)
+        mask = self.mask.json
+        return Tasks(self.store, self._clock, owner=self.journal.owner, mask=mask, project=self.project)
 
     @cached_property
     def approvals(self) -> "Approvals":
@@ -412,18 +418,38 @@ class Yard:
         try:
             restored = await in_thread(lambda: self._built_in.undo.restore(call_id, stop))
         except Failure as failure:
-            if failure.code is ErrorCode.NOT_FOUND and await self.journal.get(call_id) is None:
-                command = self.config.own_command.format("journal list")
-                hint = Message("hint.list_calls", "List the calls with: {command}", command=command)
-                raise Failure(
-                    ErrorCode.NOT_FOUND,
-                    Message("host.no_call_id", "No call has the id '{call_id}'.", call_id=call_id),
-                    hint=hint,
-                ) from failure
+            if failure.code is ErrorCode.NOT_FOUND:
+                raise await self._explain_no_undo(call_id, failure) from failure
             raise
         again = call_id.startswith(PREFIX)
         await self.journal.record_undo(call_id.removeprefix(PREFIX), by=by or self._caller, again=again)
         return restored
+
+    async def _explain_no_undo(self, call_id: str, failure: Failure) -> Failure:
+        """Return why nothing is known of the files of a call: it ran in another project, or there is no such call."""
+        from toolyard.workspace.undo_records import PREFIX
+
+        own_command = self.config.own_command
+        call = await self.journal.get(call_id.removeprefix(PREFIX))
+        project = str(call["project"]) if call else ""
+        if project not in ("", self.project):
+            command = own_command.in_project(project).format("journal undo", call_id)
+            message = Message(
+                "undo.other_project",
+                "The call '{call_id}' ran in the project {project}, not in {here}.",
+                call_id=call_id,
+                project=project,
+                here=self.project,
+            )
+            hint = Message("hint.undo_there", "Undo it there: {command}", command=command)
+            return Failure(ErrorCode.NOT_FOUND, message, hint=hint)
+        if call is None or call_id.startswith(PREFIX):
+            message = Message("host.no_call_id", "No call has the id '{call_id}'.", call_id=call_id)
+            hint = Message(
+                "hint.list_calls", "List the calls with: {command}", command=own_command.format("journal list")
+            )
+            return Failure(ErrorCode.NOT_FOUND, message, hint=hint)
+        return failure
 
     async def list_written_files(self, call_id: str) -> "list[FileVersions]":
         """Return the files that a call wrote, before and after it, as far as they are kept."""

@@ -11,7 +11,7 @@ import { words } from "./words";
 
 interface Check {
   name: string;
-  level: "ok" | "warn" | "fail";
+  level: "ok" | "missing_config" | "warn" | "fail";
   message: string;
   fix: string;
 }
@@ -66,7 +66,7 @@ export function Doctor() {
           {t.again}
         </Button>
       </div>
-      {checks.every((check) => check.level === "ok") && <Notice tone="good">{t.allGood}</Notice>}
+      {checks.every((check) => check.level === "ok" || check.level === "missing_config") && <Notice tone="good">{t.allGood}</Notice>}
       <ul class="card settings-checks one">
         {checks.map((check, place) => (
           <li key={place} class="stack">

@@ -110,7 +110,9 @@ function ToolView({ tool, plugin, reload }: { tool: Tool | null; plugin: Plugin 
       ? "try"
       : state === "disabled"
         ? "description"
-        : "manifest";
+        : state === "missing_config"
+          ? "config"
+          : "manifest";
   return (
     <>
       <div class="tools-head">

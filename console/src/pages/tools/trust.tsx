@@ -194,6 +194,7 @@ export function AccessSelect({
   const choices = {
     strict: t.accessStrict,
     declared: t.accessDeclared,
+    "read-project": t.accessReadProject,
     wide: t.accessWide,
     unconfined: t.accessUnconfined,
   };

@@ -53,7 +53,7 @@ export interface Plugin extends Translated {
   commands: string[];
   problems: Problem[];
 }
-export type AccessChoice = "strict" | "declared" | "wide" | "unconfined";
+export type AccessChoice = "strict" | "declared" | "read-project" | "wide" | "unconfined";
 export interface AccessOption {
   choice: AccessChoice;
   reach: { text: string }[];

@@ -79,7 +79,7 @@ class OfferPolicy:
         self, texts: PromptSources, now: Callable[[], float], default_mode: OfferMode, *, lists_aliases: bool
     ) -> None:
         """``now`` is a monotonic clock."""
-        self._offers = Offers(texts.offered, texts.version)
+        self._offers = Offers(texts.specs, texts.version)
         self._refusals = ToolRefusals(now)
         self.default_mode, self.lists_aliases = default_mode, lists_aliases
 

@@ -366,7 +366,7 @@ class McpServers:
         return self._servers[name]
 
     def _allow_command(self, name: str) -> str:
-        return self.context.own_command.format(f"mcp allow {name}")
+        return self.context.own_command.format("mcp allow", name)
 
     def _cached_pin(self, name: str) -> Pin | None:
         """Return the permission as of the last read, which every call begins with."""

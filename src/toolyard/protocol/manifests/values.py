@@ -51,10 +51,6 @@ class ConfigKey:
     required: bool = False
     required_unless: tuple[str, ...] = ()  # it is required while none of these is set
 
-    @property
-    def can_be_required(self) -> bool:
-        return self.required or bool(self.required_unless)
-
     def is_required(self, set_keys: Container[str]) -> bool:
         """Return whether it must be set, given the settings that are."""
         if self.required_unless:

@@ -51,10 +51,7 @@ def router(yard: Yard, clock: Clock) -> APIRouter:
 
 
 def _run_checks(yard: Yard, tools: list[ToolSpec]) -> list[Json]:
-    source = yard.plugins
-    checks = run_checks(
-        str(yard.config.project), str(yard.config.home), tools, source.plugins.all, source.list_missing_settings
-    )
+    checks = run_checks(str(yard.config.project), str(yard.config.home), tools, yard.plugins.plugins.all)
     return [
         {"name": one.name, "level": one.health.value, **to_fields("message", one.detail), **to_fields("fix", one.fix)}
         for one in checks

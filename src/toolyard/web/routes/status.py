@@ -77,7 +77,7 @@ def router(
             "memory_bytes": _resident_bytes(),
             "first_run": await asyncio.to_thread(is_first_run, config),
             "time_zone": config.zone.key,
-            "home_option": config.own_command.home_option,
+            "home_option": config.own_command.for_home.options,
         }
         return json_response(body)
 

@@ -200,7 +200,7 @@ class LoginLinks(BaseModel):
 
 class CheckRow(MessageFields):
     name: str
-    level: Literal["ok", "warn", "fail"]
+    level: Literal["ok", "missing_config", "warn", "fail"]
     fix: str
     fix_code: Code = ""
     fix_params: Params

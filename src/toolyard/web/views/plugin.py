@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from toolyard.dialects.function_tool import to_function
 from toolyard.errors import ToolyardError
-from toolyard.message import Message, to_fields
+from toolyard.message import to_fields
 from toolyard.plugins.case_file import is_own_plugin
 from toolyard.plugins.environment import SettingSource, data_folder
 from toolyard.plugins.folder_listing import ListedFile, list_files, read_content
@@ -25,7 +25,6 @@ from toolyard.protocol.replies.prompt import Language
 from toolyard.protocol.tool_json import translation_to_json
 from toolyard.yard.yard import Yard
 
-MISSING_CONFIG: Final = "missing_config"
 KINDS: Final = {
     PluginType.SYNCHRONOUS: "sync",
     PluginType.ASYNCHRONOUS: "async",
@@ -39,10 +38,7 @@ _MAX_DOCS = 8
 
 def to_row_json(yard: Yard, plugin: Plugin) -> dict[str, Any]:
     manifest = plugin.manifest
-    lacking = [one.key for one in _list_settings(yard, plugin) if one.is_missing]
-    is_lacking = plugin.is_ready and bool(lacking)
-    needs = Message("plugin.needs_settings", "missing settings: {names}", names=", ".join(lacking))
-    reason = needs if is_lacking else plugin.reason
+    _add_secrets(yard, plugin)
     callable_ = plugin.is_ready and manifest is not None and manifest.type is not PluginType.STATIC
     return {
         "name": plugin.name,
@@ -50,8 +46,8 @@ def to_row_json(yard: Yard, plugin: Plugin) -> dict[str, Any]:
         "translations": translations_to_json(manifest),
         "version": manifest.version if manifest else "",
         "kind": KINDS.get(manifest.type, "service") if manifest else "unknown",
-        "state": MISSING_CONFIG if is_lacking else plugin.state.value,
-        **to_fields("reason", reason),
+        "state": plugin.state.value,
+        **to_fields("reason", plugin.reason),
         "folder": str(plugin.folder),
         "origin": plugin.origin.value,
         "confinement": _confinement_level(yard, plugin),
@@ -128,11 +124,14 @@ def render_documents(folder: Path, language: Language) -> list[dict[str, str]]:
 
 def _list_settings(yard: Yard, plugin: Plugin) -> tuple[PluginSetting, ...]:
     """Return the settings of a plugin, and add its secrets to the mask."""
-    if plugin.manifest is None:
-        return ()
-    host = yard.plugins.host
-    yard.mask.add(host.environment(plugin, plugin.manifest).secrets)
-    return host.settings(plugin, plugin.manifest)
+    _add_secrets(yard, plugin)
+    return yard.plugins.host.settings(plugin, plugin.manifest) if plugin.manifest else ()
+
+
+def _add_secrets(yard: Yard, plugin: Plugin) -> None:
+    """Add the secrets of a plugin to the mask."""
+    if plugin.manifest is not None:
+        yard.mask.add(yard.plugins.host.environment(plugin, plugin.manifest).secrets)
 
 
 def review_to_json(yard: Yard, plugin: Plugin) -> dict[str, Any] | None:
@@ -171,7 +170,7 @@ def file_to_json(yard: Yard, plugin: Plugin, path: str) -> JsonObject | None:
     file = next((one for one in _list_files(yard, plugin)[0] if one.path == path), None)
     if file is None:
         return None
-    _list_settings(yard, plugin)  # its secrets are masked
+    _add_secrets(yard, plugin)
     before = yard.plugins.trust.reviewed_text(plugin.folder, path)
     try:
         content = read_content(plugin.folder, file, before)
