@@ -1,14 +1,16 @@
 """The sink of an answer in one piece: the events of a turn as one JSON object.
 
 With one round and nothing to hide the client gets the provider's bytes unchanged. Else the message has
-the texts of all rounds, and the usage is that of all rounds.
+the texts and the reasoning of all rounds, and the usage is that of all rounds.
 """
 
 from toolyard.gateway.faults import ChatFailed
-from toolyard.gateway.reply.chunks import Head
+from toolyard.gateway.reply.chunks import Head, KeptValue
 from toolyard.gateway.reply.unstreamed_reply import UnstreamedReply
 from toolyard.gateway.sinks.events import Ending, Failed, Finished, Note, ReplyEnded, TurnEvent
 from toolyard.protocol.json import Json, JsonObject, json_bytes
+
+_SEPARATE = ("role", "content", "tool_calls", "function_call")
 
 
 class JsonAnswer:
@@ -18,6 +20,7 @@ class JsonAnswer:
         self._head = head
         self._first: JsonObject = {}
         self._texts: list[str] = []
+        self._more: dict[str, KeptValue] = {}  # further fields of the messages, such as reasoning
         self.body = b""  # once the turn has finished
 
     @property
@@ -30,6 +33,7 @@ class JsonAnswer:
             case ReplyEnded(reply) if isinstance(reply, UnstreamedReply):
                 self._first = self._first or reply.body
                 self._texts.append(reply.visible_text)
+                self._keep_more(reply.message())
             case Note(text):
                 self._texts.append(text)
             case Finished(Ending.DONE, reply) if isinstance(reply, UnstreamedReply):
@@ -45,14 +49,28 @@ class JsonAnswer:
 
     def close_early(self, note: str, extension: JsonObject) -> bytes:
         """Return an answer for a client that cannot wait: the text so far and a note. The turn continues."""
-        return json_bytes(self._object({"content": self.text + note}, "stop") | {"toolyard": extension})
+        message = self._join_more() | {"content": self.text + note}
+        return json_bytes(self._object(message, "stop") | {"toolyard": extension})
+
+    def _keep_more(self, message: JsonObject) -> None:
+        for key, value in message.items():
+            if key not in _SEPARATE and value is not None:
+                kept = self._more.setdefault(key, KeptValue())
+                if isinstance(value, str) and len(kept):
+                    kept.add("\n\n")
+                kept.add(value)
+
+    def _join_more(self) -> JsonObject:
+        return {key: kept.to_json() for key, kept in self._more.items()}
 
     def _build(self, reply: UnstreamedReply | None, ending: Ending = Ending.DONE) -> bytes:
         if reply is None:
-            return json_bytes(self._object({"content": self.text}, "stop") | {"toolyard": {"type": ending.value}})
+            so_far = self._join_more() | {"content": self.text}
+            return json_bytes(self._object(so_far, "stop") | {"toolyard": {"type": ending.value}})
         identity = {key: self._first[key] for key in ("id", "created", "model") if key in self._first}
         is_done = ending is Ending.DONE
         message: JsonObject = reply.message_for_client() if is_done else {"role": "assistant"}
+        message |= self._join_more()
         content: Json = self.text or ("" if message.get("content") is not None else None)
         finish = reply.finish if is_done else "stop"
         usage: JsonObject = {"usage": spent} if (spent := reply.total_usage()) else {}
