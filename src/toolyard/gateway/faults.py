@@ -7,6 +7,7 @@ provider's own error body is kept; where it names no code, ours is added.
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from http import HTTPStatus
+from typing import Final
 
 import orjson
 
@@ -15,6 +16,7 @@ from toolyard.gateway.providers.refusal import Refusal, read_refusal
 from toolyard.message import Message, strip_period, to_fields
 from toolyard.protocol.json import Json, JsonObject, json_bytes, json_problem, json_value
 
+OVERFLOW: Final = "context_length_exceeded"  # OpenAI's code, by which clients know to shorten a conversation
 _EXCERPT = 500  # characters of an answer that is no JSON
 _MAX_LISTED = 20  # calls that a message names
 
@@ -29,6 +31,7 @@ class ChatFault:
     words: str = ""  # all that the provider said, without advice of ours; never sent
     retry_after: str = ""
     is_final: bool = False  # the client must not repeat its request
+    is_overflow: bool = False  # the conversation is too long for the model
     hint: str = ""  # how the client goes on
 
     @property
@@ -42,18 +45,19 @@ class ChatFault:
     def after_tools(self, calls: list[str]) -> "ChatFault":
         """Return the fault of a turn in which tools have run: no client repeats a request for it."""
         listed = ", ".join(calls[:_MAX_LISTED]) + (", ..." if len(calls) > _MAX_LISTED else "")
+        problem = self.message if self.is_overflow else _without_advice(self.message)  # which may be to try again
         message = Message(
             "chat.tools_have_run",
             "{problem}. Tools have already run in this turn, so sending the same request again would run them twice. "
             "Their calls: {calls}",
-            problem=strip_period(_without_advice(self.message)),  # which may be to try again
+            problem=strip_period(problem),
             calls=listed,
         )
         return replace(
             self,
             status=HTTPStatus.BAD_REQUEST,
             message=message,
-            code="tools_have_run",
+            code=OVERFLOW if self.is_overflow else "tools_have_run",
             type="invalid_request_error",
             own={},
             retry_after="",
@@ -64,8 +68,10 @@ class ChatFault:
     def to_json(self) -> JsonObject:
         fields: JsonObject = {"message": self.message, "type": self.type, "param": None, "code": self.code}
         hint = to_fields("hint", self.hint) if self.hint else {}
-        if self.own:  # the provider's words; where it names no code, the status says what it answered
-            own = self.own if self.own.get("code") else self.own | {"code": self.code}
+        if self.own:  # the provider's words; where it names no code, ours says what it answered
+            code = self.own.get("code")
+            is_named = isinstance(code, str) if self.is_overflow else bool(code)
+            own = self.own if is_named and code else self.own | {"code": self.code}
             return {"error": own | {"toolyard": to_fields("message", self.message)}}
         return {"error": fields | to_fields("message", self.message) | hint}
 
@@ -226,8 +232,9 @@ def refused_request(name: str, status: int, body: bytes, retry_after: str = "") 
         ChatFault(
             status=HTTPStatus.BAD_GATEWAY if ours else status,
             message=add_advice(describe_refusal(name, refusal), refusal.advice),
-            code=f"upstream_{status}",
+            code=OVERFLOW if refusal.is_about_context else f"upstream_{status}",
             own=refusal.own,
+            is_overflow=refusal.is_about_context,
             words=f"{refusal.words} {orjson.dumps(refusal.own).decode()}",
             retry_after=retry_after,
         )
@@ -264,5 +271,11 @@ def error_as_answer(name: str, error: Json) -> ChatFailed:
         )
     described = add_advice(_add_excerpt(message, refusal.words.encode()), refusal.advice)
     return ChatFailed(
-        ChatFault(status=HTTPStatus.BAD_GATEWAY, message=described, code="upstream_error", own=refusal.own)
+        ChatFault(
+            status=HTTPStatus.BAD_GATEWAY,
+            message=described,
+            code=OVERFLOW if refusal.is_about_context else "upstream_error",
+            own=refusal.own,
+            is_overflow=refusal.is_about_context,
+        )
     )

@@ -31,3 +31,23 @@ class ModelRequest:
     def messages(self) -> list[Json]:
         messages = self.body.get("messages")
         return messages if isinstance(messages, list) else []
+
+    def with_free_choice(self) -> JsonObject:
+        """Return the body for a model that has made the call it had to make: it may answer now."""
+        body, choice = dict(self.body), self.body.get("tool_choice")
+        for key in ("tool_choice", "function_call"):
+            if body.get(key) not in ("auto", "none"):
+                body.pop(key, None)
+        allowed = choice.get("allowed_tools") if isinstance(choice, dict) else None
+        if isinstance(choice, dict) and isinstance(allowed, dict):  # which tools it may use still holds
+            body["tool_choice"] = {**choice, "allowed_tools": {**allowed, "mode": "auto"}}
+        return body
+
+    def without_tools(self) -> JsonObject:
+        """Return the body for a model that gets no more tools of ours; the client's stay."""
+        tools = self.body.get("tools")
+        if not isinstance(tools, list):
+            return self.body
+        theirs = [tool for tool in tools if tool not in self.offer.tools]
+        # With calls in the conversation, providers want the tools to be listed.
+        return self.with_free_choice() | ({"tools": theirs} if theirs else {"tool_choice": "none"})

@@ -285,13 +285,17 @@ class StreamedReply:
             if visible == text and (self._is_first or "role" not in delta):
                 return [self._stamp(chunk, event)]
             return self._pass_changed(chunk, choice, delta, visible)
-        passed = content if visible == text else visible  # as it is, it may hold more than text
-        before = [Chunk(self._head.chunk({"content": passed}))] if visible else []
         changes: JsonObject = {"content": None} if text else {}
         if isinstance(calls, list):
             theirs = self._take_calls(calls)
             if len(theirs) < len(calls):
                 changes["tool_calls"] = theirs or None
+        passed: JsonObject = {"content": content if visible == text else visible} if visible else {}  # may be parts
+        if finish is not None or "tool_calls" in changes:  # the rest of the chunk may never be passed on
+            more = {key: value for key, value in delta.items() if key not in _SEPARATE and value}
+            passed |= more
+            changes |= dict.fromkeys(more)
+        before = [Chunk(self._head.chunk(passed))] if passed else []
         if changes:
             remaining = {key: value for key, value in (delta | changes).items() if key not in changes or value}
             chunk, event = {**chunk, "choices": [{**choice, "delta": remaining}]}, b""
