@@ -7,7 +7,7 @@ the texts and the reasoning of all rounds, and the usage is that of all rounds.
 from toolyard.gateway.faults import ChatFailed
 from toolyard.gateway.reply.chunks import Head, KeptValue
 from toolyard.gateway.reply.unstreamed_reply import UnstreamedReply
-from toolyard.gateway.sinks.events import Ending, Failed, Finished, Note, ReplyEnded, TurnEvent
+from toolyard.gateway.sinks.events import Ending, Failed, Finished, Note, ReplyEnded, ReplyParsed, TurnEvent
 from toolyard.protocol.json import Json, JsonObject, json_bytes
 
 _SEPARATE = ("role", "content", "tool_calls", "function_call")
@@ -21,6 +21,7 @@ class JsonAnswer:
         self._first: JsonObject = {}
         self._texts: list[str] = []
         self._more: dict[str, KeptValue] = {}  # further fields of the messages, such as reasoning
+        self._parsed: JsonObject = {}
         self.body = b""  # once the turn has finished
 
     @property
@@ -36,8 +37,11 @@ class JsonAnswer:
                 self._keep_more(reply.message())
             case Note(text):
                 self._texts.append(text)
+            case ReplyParsed(parsed, text):
+                self._parsed = {"reply": parsed}
+                self._texts = self._texts if text is None else [text]
             case Finished(Ending.DONE, reply) if isinstance(reply, UnstreamedReply):
-                same = reply.is_first and reply.is_unchanged and len(self._texts) <= 1
+                same = reply.is_first and reply.is_unchanged and len(self._texts) <= 1 and not self._parsed
                 self.body = reply.raw if same else self._build(reply)
             case Finished(ending, reply):
                 made = self._build(reply if isinstance(reply, UnstreamedReply) else None, ending)
@@ -74,7 +78,8 @@ class JsonAnswer:
         content: Json = self.text or ("" if message.get("content") is not None else None)
         finish = reply.finish if is_done else "stop"
         usage: JsonObject = {"usage": spent} if (spent := reply.total_usage()) else {}
-        extension: JsonObject = {} if is_done else {"toolyard": {"type": ending.value}}
+        type_ = "reply" if is_done else ending.value
+        extension: JsonObject = {"toolyard": {"type": type_, **self._parsed}} if self._parsed or not is_done else {}
         choice = reply.choice | {"message": message | {"content": content}, "finish_reason": finish}
         return json_bytes(reply.body | identity | {"choices": [choice]} | usage | extension)
 

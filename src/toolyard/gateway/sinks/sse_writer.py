@@ -2,7 +2,17 @@
 
 from toolyard.gateway.reply.chunks import Chunk, Head
 from toolyard.gateway.reply.streamed_reply import StreamedReply
-from toolyard.gateway.sinks.events import CallUpdate, Delta, Ending, Failed, Finished, Note, ReplyEnded, TurnEvent
+from toolyard.gateway.sinks.events import (
+    CallUpdate,
+    Delta,
+    Ending,
+    Failed,
+    Finished,
+    Note,
+    ReplyEnded,
+    ReplyParsed,
+    TurnEvent,
+)
 from toolyard.gateway.sse import DONE, event_of
 from toolyard.protocol.json import JsonObject
 
@@ -22,6 +32,8 @@ class SseWriter:
                 return event_of(self._head.chunk({"content": text}))
             case CallUpdate(data) | ReplyEnded(use=data) if data:
                 return event_of(self._head.stamp({"choices": [], "toolyard": data}))
+            case ReplyParsed(reply):
+                return event_of(self._head.stamp({"choices": [], "toolyard": {"type": "reply", "reply": reply}}))
             case Finished():
                 return self._finish(event) + DONE
             case Failed(fault):
