@@ -1620,6 +1620,9 @@ CHAT: Final = _now(
       "not.")),
     ("chat:earlier-reasoning", "hard edges",
      "An answer in one piece has the reasoning of all its rounds, as a stream has."),
+    ("chat:structured-reply", "003 system prompt, 003 error handling",
+     ("With toolyard.reply json the prompt of the document is added in the language of the conversation, and the "
+      "answer is validated, repaired and returned parsed as well, streamed or not; an assistant may ask for that.")),
 )
 
 OFFER: Final = _now(

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from toolyard.gateway.offers.offer import NO_OFFER, Offer
 from toolyard.gateway.sinks.display import Show
 from toolyard.gateway.tool_calls.native_calls import Ownership
+from toolyard.protocol.chat_mode import ReplyForm
 from toolyard.protocol.json import Json, JsonObject
 
 
@@ -20,6 +21,7 @@ class ModelRequest:
     nonce: str | None = None
     question: str = ""  # the user's last message
     shows_media: bool = False  # whether the text of the answer has the pictures of tools in it
+    reply: ReplyForm = ReplyForm.TEXT  # of the answer
     offer: Offer = NO_OFFER  # our tools that are offered to its model
     owners: Ownership = Ownership()  # noqa: RUF009 it is frozen
 

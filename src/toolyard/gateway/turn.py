@@ -34,7 +34,17 @@ from toolyard.gateway.reply.request_filter import RequestFilter
 from toolyard.gateway.reply.streamed_reply import StreamedReply
 from toolyard.gateway.reply.unstreamed_reply import UnstreamedReply
 from toolyard.gateway.sinks.display import Show, approval_event, call_event, limit_note, write_approvals, write_results
-from toolyard.gateway.sinks.events import CallUpdate, Delta, Ending, Failed, Finished, Note, ReplyEnded, TurnEvent
+from toolyard.gateway.sinks.events import (
+    CallUpdate,
+    Delta,
+    Ending,
+    Failed,
+    Finished,
+    Note,
+    ReplyEnded,
+    ReplyParsed,
+    TurnEvent,
+)
 from toolyard.gateway.token_limit import is_token_limit_refusal, rename_token_limit
 from toolyard.gateway.tool_calls import native_calls, text_calls
 from toolyard.gateway.tool_calls.bounds import Bounds
@@ -42,11 +52,14 @@ from toolyard.gateway.tool_calls.echo import refuse_echoes
 from toolyard.gateway.tool_calls.jobs import Job, JobResult, JobRunner
 from toolyard.gateway.tool_calls.round_messages import ask_for_answer, build_round_messages
 from toolyard.gateway.tool_calls.rounds import Rounds
+from toolyard.protocol.chat_mode import ReplyForm
 from toolyard.protocol.json import JsonObject, json_bytes, json_value
+from toolyard.protocol.reply import ReplyError, parse_reply
 
 MAX_ROUNDS: Final = 10
 _MAX_BREAKS = 2  # retries of a round whose answer broke off
 _FILTERED = "content_filter"
+_CALLING = ("tool_calls", "function_call")  # finish reasons
 _LOOK_S = 1.0  # interval of looking for approvals that running calls wait for
 
 
@@ -137,7 +150,7 @@ class Turn:
                 self._kept = reply.kept_bytes
                 yield ReplyEnded(reply, self._describe_use(reply))
                 jobs = self._list_jobs(reply)
-                if not (end := self._find_end(reply, jobs)):
+                if not (end := await self._find_end(reply, jobs)):
                     async with aclosing(self._work_on(jobs, reply)) as updates:
                         async for update in updates:
                             yield update
@@ -185,17 +198,33 @@ class Turn:
     def _max_rounds(self) -> int:
         return MAX_ROUNDS if self._upstream.max_rounds is None else self._upstream.max_rounds
 
-    def _find_end(self, reply: Reply, jobs: list[Job]) -> list[TurnEvent]:
+    async def _find_end(self, reply: Reply, jobs: list[Job]) -> list[TurnEvent]:
         """Return the end of the turn, if this reply is its last: it asks for no tools, or gets none."""
         if jobs:
             return self._stop_at_limit(reply, reply.visible_text) if self._round > self._max_rounds else []
         is_limited = self._is_last_round and not reply.is_handed_over and reply.finish != native_calls.CUT
-        return [self._finish(reply, Ending.ROUND_LIMIT if is_limited else Ending.DONE)]
+        parsed = await self._parse(reply)
+        return [*parsed, self._finish(reply, Ending.ROUND_LIMIT if is_limited else Ending.DONE)]
+
+    async def _parse(self, reply: Reply) -> list[TurnEvent]:
+        """Return the structured reply that the client asked for. In an answer in one piece it is all of the text."""
+        is_for_client = self.request.runs_tools and reply.is_handed_over
+        if self.request.reply is not ReplyForm.JSON or is_for_client or reply.finish in _CALLING:
+            return []
+        found = await asyncio.to_thread(parse_reply, reply.visible_text)
+        if isinstance(found, ReplyError):
+            return [ReplyParsed({key: value for key, value in found.to_dict().items() if key != "raw"})]
+        text = None
+        if not self.request.streams:
+            text = found.to_text() if found.repairs else reply.visible_text.strip()
+            self._visible_texts = [text]
+            self._last_words = text
+        return [ReplyParsed(found.to_dict(), text)]
 
     async def _go_on(self, reply: Reply, jobs: list[Job]) -> list[TurnEvent]:
         """Ask the model again after its tools have run; return the end of the turn if there is no further reply."""
         if all(job.is_detached for job in jobs):
-            return [self._finish(reply)]  # with calls of the client's own tools, if it has any
+            return [*await self._parse(reply), self._finish(reply)]  # with calls of the client's own tools, if any
         self._is_last_round = self._round >= self._max_rounds
         if not await self._ask_next(reply):
             return self._stop_at_limit(reply, "")

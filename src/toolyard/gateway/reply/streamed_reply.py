@@ -242,6 +242,9 @@ class StreamedReply:
         """Note which choices of a reply that is only passed on have ended: it ends with the last of them."""
         for choice in choices:
             if isinstance(choice, dict):
+                if not choice.get("index") and isinstance(delta := choice.get("delta"), dict):
+                    self._text.add(text := read_text(delta.get("content")))
+                    self._note_visible(text)
                 index = str(choice.get("index") or 0)[:_MAX_INDEX]  # not every provider repeats it in its last chunk
                 self._kept += 0 if index in self._ends else entry_bytes()
                 self._ends[index] = self._ends.get(index) or choice.get("finish_reason")
