@@ -1677,10 +1677,21 @@ CHAT: Final = _now(
      "When the client disconnects the upstream request ends within 1 s and tools follow the policy."),
     ("r:R77", "reliability R77", "A slow client meets a buffer of 1 MiB and then pauses the upstream."),
     ("r:R78", "reliability R78",
-     ("A tool loop stops after 10 rounds with finish_reason stop, a visible note and toolyard.type round_limit.")),
+     ("After 10 rounds of tools the model is asked for its answer without tools; the turn ends with finish_reason stop "
+      "and toolyard.type round_limit, and with a visible note if the model asks for more.")),
     ("chat:reply-bounds", "hard edges, reliability R77",
      ("Text, reasoning, arguments and events of a provider's answer are bounded: 300 MB of any of them end it with a "
       "sentence and take at most 100 MB of memory, and very many requests of a reply are bounded work.")),
+    ("chat:tool-choice", "hard edges",
+     "A tool_choice that demands a call is not sent again after that call."),
+    ("chat:overflow", "hard edges",
+     ("A conversation that is too long for the model has the code context_length_exceeded in every round, streamed or "
+      "not.")),
+    ("chat:earlier-reasoning", "hard edges",
+     "An answer in one piece has the reasoning of all its rounds, as a stream has."),
+    ("chat:structured-reply", "003 system prompt, 003 error handling",
+     ("With toolyard.reply json the prompt of the document is added in the language of the conversation, and the "
+      "answer is validated, repaired and returned parsed as well, streamed or not; an assistant may ask for that.")),
 )
 
 OFFER: Final = _now(

@@ -207,6 +207,8 @@ export interface AssistantDraft {
   /** The longest reply. */
   max_tokens?: number | null;
   reasoning_effort?: ReasoningEffort | null;
+  /** The form of its replies; json: structured. */
+  reply?: ReplyForm;
 }
 
 export interface AssistantList {
@@ -229,6 +231,8 @@ export interface AssistantRow {
   max_tokens: number | null;
   /** Null: the provider's default. */
   reasoning_effort: ReasoningEffort | null;
+  /** The form of its replies; json: structured. */
+  reply: ReplyForm;
   id: string;
   created: number;
   updated: number;
@@ -1681,6 +1685,8 @@ export interface RenderedReply {
   think: string;
   error: ReplyParseError | null;
 }
+
+export type ReplyForm = "text" | "json";
 
 export interface ReplyParseError {
   message: string;

@@ -118,7 +118,7 @@ async def test_in_a_later_round_another_one_answers_with_the_results_and_no_tool
         told = [body["messages"] for body in (*second.bodies, *third.bodies)]
         assert [[message["role"] for message in messages] for messages in told] == [
             ["user", "assistant", "tool"],
-            *[["user", "assistant", "tool", "assistant", "tool"]] * 2,
+            *[["user", "assistant", "tool", "assistant", "tool", "user"]] * 2,  # the second one allows two rounds
         ]
         assert "signed" in json.dumps(one.upstream.bodies[1])
         assert "signed" not in json.dumps(told)  # what only the first one may read

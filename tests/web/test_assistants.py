@@ -20,6 +20,7 @@ FULL = {
     "temperature": 0.2,
     "max_tokens": 900,
     "reasoning_effort": "high",
+    "reply": "json",
 }
 
 
@@ -31,7 +32,14 @@ async def test_an_assistant_is_stored_changed_deleted_and_seen_by_its_own_key_on
     assert added.status == 201
     assert {name: added.json[name] for name in FULL} == FULL
     plain = await running_server.post(PATH, {"name": "  A plain one "}, key=key)
-    unset = {"tools": None, "temperature": None, "max_tokens": None, "reasoning_effort": None, "mode": "ask"}
+    unset = {
+        "tools": None,
+        "temperature": None,
+        "max_tokens": None,
+        "reasoning_effort": None,
+        "mode": "ask",
+        "reply": "text",
+    }
     assert {name: plain.json[name] for name in unset} == unset
     listed = (await running_server.get(PATH, key=key)).json["data"]
     assert [one["name"] for one in listed] == ["A plain one", "Reviewer"]
@@ -56,6 +64,7 @@ async def test_options_that_no_chat_can_have_and_too_many_assistants_are_refused
         {"temperature": 2.5},
         {"max_tokens": 0},
         {"reasoning_effort": "a lot"},
+        {"reply": "xml"},
         {"tools": "all"},
         {"colour": "red"},
     ):

@@ -65,6 +65,18 @@ async def test_a_websocket_carries_the_same_frames_as_server_sent_events(server:
     assert (first["type"], first["tool_name"], second["tool_name"]) == ("backend_only", "Replace", "Glob")
 
 
+@pytest.mark.requirement("backend:stream:websocket")
+def test_one_page_alone_describes_the_frames_of_the_stream() -> None:
+    docs = Path(__file__).parents[2] / "docs"
+    telling = {
+        page.relative_to(docs).as_posix()
+        for page in docs.rglob("*.md")
+        for paragraph in page.read_text("utf-8").split("\n\n")
+        if "WebSocket" in paragraph and ("frames" in paragraph or "帧" in paragraph) and "/ws" not in paragraph
+    }
+    assert telling == {"http.md", "http.zh-CN.md"}
+
+
 async def test_without_a_key_or_with_a_bad_cursor_there_is_nothing(server: RunningServer) -> None:
     assert (await server.get(STREAM, key=None)).status == 401
     assert (await server.get(f"{STREAM}?cursor=x")).status == 400

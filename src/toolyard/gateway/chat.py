@@ -42,7 +42,7 @@ from toolyard.gateway.model_request import ModelRequest
 from toolyard.gateway.offers.offer_policy import OfferPolicy, choose_offer, declines_tools, split_alias
 from toolyard.gateway.options import EXTENSION, NO_HEADERS, ChatOptions, parse_options, wants_json
 from toolyard.gateway.ports import PendingApproval, PromptSources, ToolPort
-from toolyard.gateway.prompt import fill_prompt
+from toolyard.gateway.prompt import ask_for_structured_reply, fill_prompt
 from toolyard.gateway.providers.contact import Contact
 from toolyard.gateway.providers.upstreams import TOUR, Upstreams
 from toolyard.gateway.sinks.display import Show, approvals_extension, write_approvals
@@ -55,6 +55,7 @@ from toolyard.gateway.turn import NO_HISTORY, History, PlayedRound, Turn
 from toolyard.gateway.turn_log import GRACE_S, REPEATED_S, LogReader, Repeat, TurnLog, TurnLogs
 from toolyard.gateway.vcp import EXTRAS
 from toolyard.message import Message
+from toolyard.protocol.chat_mode import ReplyForm
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.offer import OfferMode
 
@@ -252,6 +253,9 @@ class Chat:
             recalled = self._memory.recall(caller, sent, nonce) if self._memory else recalled
             recalled = replace(recalled, messages=replace_published_messages(recalled.messages))
         prompt = await fill_prompt(recalled.messages, self._texts, caller, nonce, is_plain=is_plain)
+        runs_tools = not (is_plain or prompt.forbids_tools or declines_tools(body))
+        if options.reply is ReplyForm.JSON:
+            prompt = replace(prompt, messages=ask_for_structured_reply(prompt.messages, has_tools=runs_tools))
         messages = prompt.messages if body.get("tools") else write_as_text(prompt.messages, recalled.calls, nonce)
         await self._upstreams.learn(base_model)
         upstream, name = self._upstreams.pick(base_model)  # no await from here to its registration
@@ -261,15 +265,17 @@ class Chat:
         if changes or ours or not raw:
             body = {key: value for key, value in body.items() if key not in ours} | changes
             raw = encode_request(body)
+        answers_json = wants_json(body) or options.reply is ReplyForm.JSON
         ask = ModelRequest(
             caller=caller,
             body=body,
             raw=raw,
             show=options.show,
-            runs_tools=not (is_plain or prompt.forbids_tools or declines_tools(body)),
+            runs_tools=runs_tools,
             nonce=nonce,
             question=last_question(sent),
-            shows_media=options.show in (Show.SUMMARY, Show.HIDDEN) and not wants_json(body),
+            shows_media=options.show in (Show.SUMMARY, Show.HIDDEN) and not answers_json,
+            reply=options.reply,
             owners=Ownership.from_body(body),
         )
         text_form = None

@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from http import HTTPStatus
+from typing import Final
 
 import orjson
 
@@ -16,6 +17,7 @@ from toolyard.gateway.providers.refusal import Refusal, read_refusal
 from toolyard.message import Message, strip_period, to_fields
 from toolyard.protocol.json import Json, JsonObject, json_bytes, json_problem, json_value
 
+OVERFLOW: Final = "context_length_exceeded"  # OpenAI's code, by which clients know to shorten a conversation
 _EXCERPT = 500  # characters of an answer that is no JSON
 _TEMPORARY = re.compile(
     r"\d{3}|overload|unavailable|temporar|time|rate|limit|quota|exhaust|capacity|busy|too many|again|retr|network"
@@ -34,6 +36,7 @@ class ChatFault:
     words: str = ""  # all that the provider said, without advice of ours; never sent
     retry_after: str = ""
     is_final: bool = False  # the client must not repeat its request
+    is_overflow: bool = False  # the conversation is too long for the model
     hint: str = ""  # how the client goes on
 
     @property
@@ -48,20 +51,21 @@ class ChatFault:
         """Return the fault of a turn in which tools have run. Sending the same request again continues the turn.
 
         Some clients look for the digits and words of temporary errors in a message, and then repeat the request by
-        themselves. A problem that has any is named only where it ``is_shown`` to a person.
+        themselves. A problem that has any is named only where it ``is_shown`` to a person; that a conversation is too
+        long is always said, because clients shorten it then.
         """
-        problem = strip_period(_without_advice(self.message))  # which may be to try again
+        problem = self.message if self.is_overflow else _without_advice(self.message)  # which may be to try again
         own = self.own.get("message")
-        if not is_shown and isinstance(own, str):
-            problem = strip_period(own)  # without the status
+        if not is_shown and not self.is_overflow and isinstance(own, str):
+            problem = own  # without the status
         message = (
             Message(
                 "chat.tools_have_run",
                 "{problem}. Tools have already run in this turn, and their results are kept: send the same request "
                 "again within 10 minutes, and it goes on from there without running them again.",
-                problem=problem,
+                problem=strip_period(problem),
             )
-            if is_shown or not _TEMPORARY.search(problem)
+            if is_shown or self.is_overflow or not _TEMPORARY.search(problem)
             else Message(
                 "chat.not_completed",
                 "The answer could not be completed. Tools have already run in this turn, and their results are kept: "
@@ -73,7 +77,7 @@ class ChatFault:
             self,
             status=HTTPStatus.BAD_REQUEST,
             message=message,
-            code="tools_have_run",
+            code=OVERFLOW if self.is_overflow else "tools_have_run",
             type="invalid_request_error",
             own={},
             retry_after="",
@@ -84,8 +88,10 @@ class ChatFault:
     def to_json(self) -> JsonObject:
         fields: JsonObject = {"message": self.message, "type": self.type, "param": None, "code": self.code}
         hint = to_fields("hint", self.hint) if self.hint else {}
-        if self.own:  # the provider's words; where it names no code, the status says what it answered
-            own = self.own if self.own.get("code") else self.own | {"code": self.code}
+        if self.own:  # the provider's words; where it names no code, ours says what it answered
+            code = self.own.get("code")
+            is_named = isinstance(code, str) if self.is_overflow else bool(code)
+            own = self.own if is_named and code else self.own | {"code": self.code}
             return {"error": own | {"toolyard": to_fields("message", self.message)}}
         return {"error": fields | to_fields("message", self.message) | hint}
 
@@ -257,8 +263,9 @@ def refused_request(name: str, status: int, body: bytes, retry_after: str = "") 
         ChatFault(
             status=HTTPStatus.BAD_GATEWAY if ours else status,
             message=add_advice(describe_refusal(name, refusal), refusal.advice),
-            code=f"upstream_{status}",
+            code=OVERFLOW if refusal.is_about_context else f"upstream_{status}",
             own=refusal.own,
+            is_overflow=refusal.is_about_context,
             words=f"{refusal.words} {orjson.dumps(refusal.own).decode()}",
             retry_after=retry_after,
         )
@@ -295,5 +302,11 @@ def error_as_answer(name: str, error: Json) -> ChatFailed:
         )
     described = add_advice(_add_excerpt(message, refusal.words.encode()), refusal.advice)
     return ChatFailed(
-        ChatFault(status=HTTPStatus.BAD_GATEWAY, message=described, code="upstream_error", own=refusal.own)
+        ChatFault(
+            status=HTTPStatus.BAD_GATEWAY,
+            message=described,
+            code=OVERFLOW if refusal.is_about_context else "upstream_error",
+            own=refusal.own,
+            is_overflow=refusal.is_about_context,
+        )
     )

@@ -10,6 +10,7 @@ from toolyard.gateway.sinks.display import Show
 from toolyard.gateway.tool_calls.bounds import Bounds, parse_bounds
 from toolyard.gateway.vcp import find_handle
 from toolyard.message import Message
+from toolyard.protocol.chat_mode import ReplyForm
 from toolyard.protocol.json import Json, JsonObject
 from toolyard.protocol.offer import OfferMode
 
@@ -20,7 +21,7 @@ OFFER_HEADER: Final = "X-Toolyard-Offer"
 RETRY_HEADER: Final = "x-stainless-retry-count"  # OpenAI's SDKs count their own retries in it
 TIMEOUT_HEADERS: Final = ("x-stainless-read-timeout", "x-stainless-timeout")  # and say how long they wait
 NO_HEADERS: Final[Mapping[str, str]] = {}
-_FIELDS: Final = frozenset({"chat", "show", "tools", "mode", "offer"})
+_FIELDS: Final = frozenset({"chat", "show", "tools", "mode", "offer", "reply"})
 _ID = re.compile(r"[A-Za-z0-9_.-]{1,128}")
 _NUMBER = re.compile(r"\d{1,9}(?:\.\d{1,9})?")
 
@@ -32,6 +33,7 @@ class ChatOptions:
     handle: str  # the client interrupts the request by this
     bounds: Bounds
     offer: OfferMode | None  # how tools are to be offered; None: the request does not say
+    reply: ReplyForm
     is_retry: bool  # the client has sent the same request before, and got no answer
     timeout_s: float | None  # after which the client gives up and sends it again
 
@@ -64,7 +66,8 @@ def parse_options(
             )
         )
     usual = Show.RAW if vcp else usual
-    if not vcp and usual is not Show.EVENTS and wants_json(body):
+    reply = _parse_reply(fields.get("reply"), body)
+    if not vcp and usual is not Show.EVENTS and (wants_json(body) or reply is ReplyForm.JSON):
         usual = Show.HIDDEN  # a line about a call would make it no JSON
     return ChatOptions(
         chat=chat,
@@ -72,6 +75,7 @@ def parse_options(
         handle=find_handle(body),
         bounds=parse_bounds(fields, may_approve=may_approve),
         offer=_offer(fields.get("offer") or headers.get(OFFER_HEADER.lower(), "").lower()),
+        reply=reply,
         is_retry=_number(headers.get(RETRY_HEADER, "")) not in (None, 0),
         timeout_s=next((seconds for name in TIMEOUT_HEADERS if (seconds := _number(headers.get(name, "")))), None),
     )
@@ -97,6 +101,25 @@ def _offer(value: Json) -> OfferMode | None:
             )
         )
     return OfferMode(str(value))
+
+
+def _parse_reply(value: Json, body: JsonObject) -> ReplyForm:
+    if value is None:
+        return ReplyForm.TEXT
+    if value == ReplyForm.JSON and body.get("n") not in (None, 1):
+        raise bad_request(
+            Message("chat.reply_is_one", "a structured reply is one: leave out 'n', or 'reply' of 'toolyard'")
+        )
+    if value not in list(ReplyForm):
+        raise bad_request(
+            Message(
+                "chat.reply_one_not",
+                "'reply' is one of {names}, not '{value}'",
+                names=", ".join(ReplyForm),
+                value=str(value)[:50],
+            )
+        )
+    return ReplyForm(str(value))
 
 
 def wants_json(body: JsonObject) -> bool:

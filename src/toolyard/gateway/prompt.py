@@ -24,6 +24,7 @@ from toolyard.gateway.vcp import FORBIDDEN
 from toolyard.message import Message
 from toolyard.protocol.json import Json, JsonObject
 from toolyard.protocol.placeholders import Kind, Placeholder, fill_placeholders, find_placeholders
+from toolyard.protocol.replies.prompt import Language, write_prompt
 from toolyard.protocol.request_text import neutralise
 from toolyard.protocol.requests.marks import START
 from toolyard.protocol.task import write_result
@@ -62,6 +63,24 @@ async def fill_prompt(
             made.append(message)
     changed = any(new is not old for new, old in zip(made, messages, strict=True))
     return FilledPrompt(made if changed else messages, changed, forbids, expansion.lists_tools)
+
+
+def add_system_text(messages: list[Json], text: str) -> list[Json]:
+    """Return the messages with a text at the end of the first system message, or as one of its own."""
+    for number, message in enumerate(messages):
+        if isinstance(message, dict) and message.get("role") in SYSTEM:
+            content = message.get("content")
+            if isinstance(content, list):
+                added: Json = [*content, {"type": "text", "text": text}]
+            else:
+                added = f"{content}\n\n{text}" if content else text
+            return [*messages[:number], {**message, "content": added}, *messages[number + 1 :]]
+    return [{"role": "system", "content": text}, *messages]
+
+
+def ask_for_structured_reply(messages: list[Json], *, has_tools: bool) -> list[Json]:
+    """Return the messages with the prompt for structured replies, in the language of the conversation."""
+    return add_system_text(messages, write_prompt(Language(detect_language(messages)), has_tools=has_tools).rstrip())
 
 
 def lists_tools(messages: list[Json]) -> bool:

@@ -3,7 +3,8 @@
 ``events`` is its only loop; a sink turns the events into an answer. Tools run only after a reply that ended normally:
 one that broke off runs nothing. The client sees one answer: one id, one finish reason, one end, the usage of
 all rounds. A round is asked again while nothing of it was sent to the client, which repeats no tool. After the
-provider's number of tool rounds a reply that asks for more ends the turn with a note.
+provider's number of tool rounds the model is asked for its answer without tools; a reply that asks for more ends the
+turn with a note.
 
 A turn can continue an earlier one that was cut off (``history``): the replies of that one are read in place of asking
 the model, and the calls that had begun are not run again, their results are those in the journal. When a turn fails
@@ -62,6 +63,7 @@ from toolyard.gateway.sinks.events import (
     Finished,
     Note,
     ReplyEnded,
+    ReplyParsed,
     SpecialActions,
     TurnEvent,
 )
@@ -70,15 +72,18 @@ from toolyard.gateway.tool_calls import native_calls, text_calls
 from toolyard.gateway.tool_calls.bounds import Bounds
 from toolyard.gateway.tool_calls.echo import refuse_echoes
 from toolyard.gateway.tool_calls.jobs import Job, JobResult, JobRunner, JobState, host_result
-from toolyard.gateway.tool_calls.round_messages import build_round_messages
+from toolyard.gateway.tool_calls.round_messages import ask_for_answer, build_round_messages
 from toolyard.gateway.tool_calls.rounds import Rounds
 from toolyard.message import Message
+from toolyard.protocol.chat_mode import ReplyForm
 from toolyard.protocol.json import Json, JsonObject, json_bytes, json_value
+from toolyard.protocol.reply import ReplyError, parse_reply
 from toolyard.protocol.tool import Risk
 
 MAX_ROUNDS: Final = 10
 _MAX_BREAKS = 2  # retries of a round whose answer broke off
 _FILTERED = "content_filter"
+_CALLING = ("tool_calls", "function_call")  # finish reasons
 _LOOK_S = 1.0  # interval of looking for approvals that running calls wait for
 
 
@@ -155,6 +160,8 @@ class Turn:
         self._visible_texts: list[str] = []  # the text that the client sees, up to the current reply
         self._kept = 0  # bytes of the replies before the current one
         self._round = 0
+        self._is_last_round = False  # the model was asked for an answer without tools
+        self._last_words = ""  # in the next turn, where they are not the text of the last reply
         self._breaks = 0  # of the current round
         self._request_bytes = ask.raw  # of the current round
         self._answer: Answer | None = None
@@ -231,24 +238,15 @@ class Turn:
                 self._kept = reply.kept_bytes
                 yield ReplyEnded(reply, self._describe_use(reply))
                 jobs = self._list_jobs(reply)
-                if not jobs:
-                    yield self._finish(reply)
-                    return
-                most = MAX_ROUNDS if self._upstream.max_rounds is None else self._upstream.max_rounds
-                if self._round > most:
-                    yield self._make_note(limit_note(most, detect_language(self.request.messages)))
-                    yield self._finish(reply, Ending.ROUND_LIMIT)
-                    return
-                async with aclosing(self._run_jobs(jobs, reply)) as updates:
-                    async for update in updates:
-                        yield update
-                for event in await self._describe_results(reply):
+                if not (end := await self._find_end(reply, jobs)):
+                    async with aclosing(self._work_on(jobs, reply)) as updates:
+                        async for update in updates:
+                            yield update
+                    end = await self._go_on(reply, jobs)
+                for event in end:
                     yield event
-                if all(job.is_detached for job in jobs):
-                    yield self._finish(reply)  # with calls of the client's own tools, if it has any
+                if end:
                     return
-                self.head.usage = reply.total_usage()
-                await self._ask_next(reply)
         except ChatFailed as failed:
             self.close()  # at once: the client may take its time with the rest
             if rest := self._streamed.end():
@@ -294,6 +292,49 @@ class Turn:
             self._answer.close()
             self._answer = None
 
+    @property
+    def _max_rounds(self) -> int:
+        return MAX_ROUNDS if self._upstream.max_rounds is None else self._upstream.max_rounds
+
+    async def _find_end(self, reply: Reply, jobs: list[Job]) -> list[TurnEvent]:
+        """Return the end of the turn, if this reply is its last: it asks for no tools, or gets none."""
+        if jobs:
+            return self._stop_at_limit(reply, reply.visible_text) if self._round > self._max_rounds else []
+        is_limited = self._is_last_round and not reply.is_handed_over and reply.finish != native_calls.CUT
+        parsed = await self._parse(reply)
+        return [*parsed, self._finish(reply, Ending.ROUND_LIMIT if is_limited else Ending.DONE)]
+
+    async def _parse(self, reply: Reply) -> list[TurnEvent]:
+        """Return the structured reply that the client asked for. In an answer in one piece it is all of the text."""
+        is_for_client = self.request.runs_tools and reply.is_handed_over
+        if self.request.reply is not ReplyForm.JSON or is_for_client or reply.finish in _CALLING:
+            return []
+        found = await asyncio.to_thread(parse_reply, reply.visible_text)
+        if isinstance(found, ReplyError):
+            return [ReplyParsed({key: value for key, value in found.to_dict().items() if key != "raw"})]
+        text = None
+        if not self.request.streams:
+            text = found.to_text() if found.repairs else reply.visible_text.strip()
+            self._visible_texts = [text]
+            self._last_words = text
+        return [ReplyParsed(found.to_dict(), text)]
+
+    async def _go_on(self, reply: Reply, jobs: list[Job]) -> list[TurnEvent]:
+        """Ask the model again after its tools have run; return the end of the turn if there is no further reply."""
+        if all(job.is_detached for job in jobs):
+            return [*await self._parse(reply), self._finish(reply)]  # with calls of the client's own tools, if any
+        self._is_last_round = self._round >= self._max_rounds
+        if not await self._ask_next(reply):
+            return self._stop_at_limit(reply, "")
+        self.head.usage = reply.total_usage()
+        return []
+
+    def _stop_at_limit(self, reply: Reply, last_text: str) -> list[TurnEvent]:
+        """End the turn with a note: its model got no further tools. ``last_text`` is what it wrote last."""
+        note = self._make_note(limit_note(self._max_rounds, detect_language(self.request.messages)))
+        self._last_words = last_text + note.text
+        return [note, self._finish(reply, Ending.ROUND_LIMIT)]
+
     def _make_note(self, text: str) -> Note:
         self._visible_texts.append(text)
         return Note(text)
@@ -312,10 +353,8 @@ class Turn:
     def _finish(self, reply: Reply, ending: Ending = Ending.DONE) -> Finished:
         """End the turn; its rounds are remembered for the next request."""
         if self._memory is not None and self._rounds:
-            # At the limit the last words include the note about it.
-            last_words = reply.text if ending is Ending.DONE else "".join(self._visible_texts[-2:])
             for answer in ("".join(self._visible_texts), *self._early_texts):
-                self._remember(answer, self._rounds, last_words)
+                self._remember(answer, self._rounds, self._last_words or reply.text)
         return self._build_end(ending, reply)
 
     def note_early_answer(self, text: str) -> None:
@@ -416,18 +455,27 @@ class Turn:
         self._breaks += 1
         return failed.fault.is_transient and self._breaks <= _MAX_BREAKS
 
-    async def _ask_next(self, reply: Reply) -> None:
-        """Ask the model once more, with the results of its requests."""
+    async def _ask_next(self, reply: Reply) -> bool:
+        """Ask the model once more, with the results of its requests.
+
+        Return whether there is an answer: a provider may refuse to answer without tools. Raises ChatFailed.
+        """
         added = self._build_round(reply, self._results)
         self._rounds.append(added)
         added = replace_parts(added, self._refusals.find(self._model_key), NOTE)
+        if self._is_last_round:
+            added = ask_for_answer(added, self._max_rounds, detect_language(self.request.messages))
         self._messages = [*self._messages, *added]
         try:
             await self._send_messages()
         except ChatFailed as failed:
-            if not may_refuse_media(failed.fault, is_new=bool(part_kinds(added))):
+            if may_refuse_media(failed.fault, is_new=bool(part_kinds(added))):
+                await self._send_without_media(failed)
+            elif self._is_last_round and _refuses_form(failed.fault):
+                return False
+            else:
                 raise
-            await self._send_without_media(failed)
+        return True
 
     def _build_round(self, reply: Reply, results: list[JobResult]) -> list[Json]:
         """Return the messages that a round adds."""
@@ -441,10 +489,12 @@ class Turn:
             raise failed
         self._messages = [*theirs, *replace_parts(ours, kinds, NOTE)]
         await self._send_messages()
-        self._refusals.note(self._model_key, kinds, failed.fault)
+        if not failed.fault.is_overflow:
+            self._refusals.note(self._model_key, kinds, failed.fault)
 
     async def _send_messages(self) -> None:
-        await self._send(encode_request({**self.request.body, "messages": self._messages}))
+        body = self.request.without_tools() if self._is_last_round else self.request.with_free_choice()
+        await self._send(encode_request({**body, "messages": self._messages}))
 
     @property
     def _model_key(self) -> Model:
@@ -519,6 +569,14 @@ class Turn:
         """Return the native calls of a reply that are ours to answer."""
         own = [call for call in reply.calls if not self.request.owners.is_client(native_calls.call_name(call))]
         return own[: native_calls.MAX_REPORTED]
+
+    async def _work_on(self, jobs: list[Job], reply: Reply) -> AsyncGenerator[TurnEvent, None]:
+        """Run the jobs of a reply, and yield what the client sees of that."""
+        async with aclosing(self._run_jobs(jobs, reply)) as updates:
+            async for update in updates:
+                yield update
+        for event in await self._describe_results(reply):
+            yield event
 
     async def _run_jobs(self, jobs: list[Job], reply: Reply) -> AsyncGenerator[Note | CallUpdate, None]:
         """Run the jobs and yield their progress for the client; their results are in ``_results``."""
@@ -613,6 +671,11 @@ class Turn:
 
     def _mask_json(self, value: Any) -> Any:
         return json_value(self._tools.mask(json_bytes(value).decode()))
+
+
+def _refuses_form(fault: ChatFault) -> bool:
+    """Return whether a provider rejects a request for its form."""
+    return fault.code in ("upstream_400", "upstream_422") and not fault.is_overflow
 
 
 async def _next_update(updates: "asyncio.Queue[CallUpdate | None]") -> CallUpdate | None:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated, Final
 
-from toolyard.protocol.chat_mode import Mode
+from toolyard.protocol.chat_mode import Mode, ReplyForm
 from toolyard.protocol.client_json import INTERNAL, Doc, to_client_json
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.record_body import read_optional_number, read_optional_text, read_text, read_texts
@@ -43,6 +43,7 @@ class AssistantOptions:
     temperature: Annotated[float | None, Doc("Null: the provider's default.")] = None
     max_tokens: Annotated[int | None, Doc("The longest reply; null: the provider's default.")] = None
     reasoning_effort: Annotated[ReasoningEffort | None, Doc("Null: the provider's default.")] = None
+    reply: Annotated[ReplyForm, Doc("The form of its replies; json: structured.")] = ReplyForm.TEXT
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,6 +66,7 @@ class Assistant(AssistantOptions):
             mode=Mode(read_text(body, "mode") or Mode.ASK), temperature=read_optional_number(body, "temperature"),
             max_tokens=None if tokens is None else int(tokens),
             reasoning_effort=None if effort is None else ReasoningEffort(effort),
+            reply=ReplyForm(read_text(body, "reply") or ReplyForm.TEXT),
         )  # fmt: skip
 
     def to_record(self) -> Record:
@@ -78,6 +80,7 @@ class Assistant(AssistantOptions):
             "temperature": self.temperature,
             "max_tokens": self.max_tokens,
             "reasoning_effort": self.reasoning_effort.value if self.reasoning_effort else None,
+            "reply": self.reply.value,
         }
         return Record(
             kind=ASSISTANT, id=self.id, state=self.state, version=self.version, created=self.created,

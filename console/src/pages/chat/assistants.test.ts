@@ -12,6 +12,7 @@ const STORED: StoredAssistant = {
   temperature: 0,
   max_tokens: 5,
   reasoning_effort: "low",
+  reply: "json",
 };
 
 test("an assistant that is read and written stays the same", () =>

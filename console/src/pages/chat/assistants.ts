@@ -3,7 +3,7 @@ import { api } from "../../lib/api";
 import type { Conversation } from "./conversation";
 import { SETTINGS, type Mode, type Settings } from "./model";
 import { usualModel } from "./models";
-import type { Effort } from "./reply-options";
+import type { Effort, ReplyForm } from "./reply-options";
 
 export interface StoredAssistant {
   id: string;
@@ -15,6 +15,7 @@ export interface StoredAssistant {
   temperature: number | null;
   max_tokens: number | null;
   reasoning_effort: Effort | null;
+  reply: ReplyForm;
 }
 /** An assistant while it is edited; without an id it is new. */
 export interface AssistantDraft {
@@ -41,6 +42,7 @@ export function toDraft(stored: StoredAssistant): AssistantDraft {
       temperature: stored.temperature,
       maxTokens: stored.max_tokens,
       effort: stored.reasoning_effort,
+      reply: stored.reply,
     },
   };
 }
@@ -56,6 +58,7 @@ export function toBody({ name, model, settings }: AssistantDraft): Omit<StoredAs
     temperature: settings.temperature,
     max_tokens: settings.maxTokens,
     reasoning_effort: settings.effort,
+    reply: settings.reply,
   };
 }
 

@@ -71,6 +71,7 @@ function readSettings(given: Fields): Settings {
         ? tools
         : "all",
     mode: mode === "read-only" ? mode : "ask",
+    reply: rest.reply === "json" ? rest.reply : "text",
   };
 }
 

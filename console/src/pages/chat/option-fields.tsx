@@ -5,7 +5,7 @@ import { useResource } from "../../lib/resource";
 import { Search, Select, TextArea, TextField } from "../../ui/field";
 import { Fault, Loading } from "../../ui/state";
 import { modeOf, type Mode, type Settings } from "./model";
-import { EFFORTS, parseMaxTokens, parseTemperature, type Effort } from "./reply-options";
+import { EFFORTS, parseMaxTokens, parseTemperature, type Effort, type ReplyForm } from "./reply-options";
 import { words } from "./words";
 import { composeWords } from "./words-compose";
 
@@ -107,6 +107,16 @@ function ReplyFields({ settings, onChange }: { settings: Settings; onChange: Cha
           value={settings.effort ?? ""}
           options={[{ value: "", name: t.providerDefault }, ...EFFORTS.map((value) => ({ value, name: names[value] }))]}
           onInput={(value) => onChange({ effort: (value || null) as Effort | null })}
+        />
+        <Select
+          label={t.form}
+          help={t.formHelp}
+          value={settings.reply}
+          options={[
+            { value: "text", name: t.formText },
+            { value: "json", name: t.formJson },
+          ]}
+          onInput={(value) => onChange({ reply: value as ReplyForm })}
         />
       </div>
     </fieldset>

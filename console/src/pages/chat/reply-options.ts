@@ -1,4 +1,4 @@
-/** The options of replies: fields of OpenAI's chat protocol, sent only when they are set. */
+/** The options of replies: fields of OpenAI's chat protocol, sent only when they are set, and the form of replies. */
 import type { Settings } from "./model";
 
 export const EFFORTS = ["none", "minimal", "low", "medium", "high", "xhigh"] as const;
@@ -9,9 +9,12 @@ export interface ReplyOptions {
   temperature: number | null;
   maxTokens: number | null;
   effort: Effort | null;
+  /** json: structured replies, which the server asks the model for. */
+  reply: ReplyForm;
 }
+export type ReplyForm = "text" | "json";
 
-export const REPLY_OPTIONS: ReplyOptions = { temperature: null, maxTokens: null, effort: null };
+export const REPLY_OPTIONS: ReplyOptions = { temperature: null, maxTokens: null, effort: null, reply: "text" };
 
 export function toReplyFields({ temperature, maxTokens, effort }: Settings): object {
   return {

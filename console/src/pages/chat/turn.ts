@@ -73,7 +73,7 @@ async function requestReply(conversation: Conversation, asked: Cell): Promise<vo
         stream: true,
         stream_options: { include_usage: true },
         ...toReplyFields(conversation.settings.peek()),
-        toolyard: toRestrictions(conversation.settings.peek()),
+        toolyard: toHostOptions(conversation.settings.peek()),
       },
       headers: { Accept: "text/event-stream", "X-Toolyard-Show": "events", "X-Toolyard-Chat": conversation.id },
     });
@@ -248,11 +248,15 @@ function toRequestMessages(messages: readonly Message[], settings: Settings): ob
   return [...(system ? [{ role: "system", content: system }] : []), ...spoken];
 }
 
-/** Which tools the server offers, and what it lets their calls do, whatever the model asks for. */
-function toRestrictions(settings: Settings): object {
+/** Which tools the server offers, what it lets their calls do, whatever the model asks for, and the form of replies. */
+function toHostOptions(settings: Settings): object {
   const { tools } = settings,
     mode = modeOf(settings);
-  return { ...(Array.isArray(tools) ? { tools } : {}), ...(mode === "ask" ? {} : { mode }) };
+  return {
+    ...(Array.isArray(tools) ? { tools } : {}),
+    ...(mode === "ask" ? {} : { mode }),
+    ...(settings.reply === "json" ? { reply: settings.reply } : {}),
+  };
 }
 
 function hasNoTools(tools: Settings["tools"]): boolean {

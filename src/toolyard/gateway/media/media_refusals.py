@@ -51,7 +51,7 @@ class MediaRefusals:
 
 def may_refuse_media(fault: ChatFault, *, is_new: bool) -> bool:
     """Return whether a fault may be a refusal of the request's media; ``is_new``: no earlier request had them."""
-    if not fault.code.startswith("upstream_"):
+    if not fault.code.startswith("upstream_") and not fault.is_overflow:
         return False
     about_media = _ABOUT_MEDIA.search(fault.words or fault.message) is not None
     return (fault.status in _REFUSING and (is_new or about_media)) or (fault.status in _BROKEN and about_media)

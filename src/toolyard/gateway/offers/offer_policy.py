@@ -16,7 +16,7 @@ from toolyard.gateway.offers.offer import Offer, Offers, Selection
 from toolyard.gateway.offers.tool_refusals import ToolRefusals
 from toolyard.gateway.options import wants_json
 from toolyard.gateway.ports import PromptSources
-from toolyard.gateway.prompt import SYSTEM, FilledPrompt, add_nonce, lists_tools
+from toolyard.gateway.prompt import FilledPrompt, add_nonce, add_system_text, lists_tools
 from toolyard.gateway.providers.upstream import Upstream
 from toolyard.gateway.providers.upstreams import TOUR
 from toolyard.gateway.tool_calls.bounds import Bounds
@@ -141,20 +141,8 @@ def add_listing(ask: ModelRequest, offer: Offer) -> ModelRequest:
     if offer.mode is not OfferMode.TEXT:
         return replace(ask, offer=offer)
     text = offer.listing if ask.nonce is None else add_nonce(offer.listing, ask.nonce)
-    body: JsonObject = {**ask.body, "messages": _with_text(ask.messages, text)}
+    body: JsonObject = {**ask.body, "messages": add_system_text(ask.messages, text)}
     return replace(ask, body=body, raw=encode_request(body), offer=offer)
-
-
-def _with_text(messages: list[Json], text: str) -> list[Json]:
-    for number, message in enumerate(messages):
-        if isinstance(message, dict) and message.get("role") in SYSTEM:
-            content = message.get("content")
-            if isinstance(content, list):
-                added: Json = [*content, {"type": "text", "text": text}]
-            else:
-                added = f"{content}\n\n{text}" if content else text
-            return [*messages[:number], {**message, "content": added}, *messages[number + 1 :]]
-    return [{"role": "system", "content": text}, *messages]
 
 
 def declines_tools(body: JsonObject) -> bool:

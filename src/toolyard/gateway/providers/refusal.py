@@ -26,7 +26,7 @@ class Refusal:
     @property
     def advice(self) -> str:
         """Return what to do about a refused chat request; empty: the provider's words must do."""
-        if self._is_about_context:
+        if self.is_about_context:
             return Message(
                 "provider.hint_context",
                 "The conversation is too long for this model: start a new chat, shorten the message or its "
@@ -41,7 +41,8 @@ class Refusal:
                 return advise_on_status(self.status)
 
     @property
-    def _is_about_context(self) -> bool:
+    def is_about_context(self) -> bool:
+        """Return whether the conversation is too long for the model."""
         if self.code in _CONTEXT_CODES or self.own.get("type") in _CONTEXT_CODES:
             return True
         return self.status != HTTPStatus.TOO_MANY_REQUESTS and _ABOUT_CONTEXT.search(self.words) is not None

@@ -242,6 +242,9 @@ class StreamedReply:
         """Note which choices of a reply that is only passed on have ended: it ends with the last of them."""
         for choice in choices:
             if isinstance(choice, dict):
+                if not choice.get("index") and isinstance(delta := choice.get("delta"), dict):
+                    self._text.add(text := read_text(delta.get("content")))
+                    self._note_visible(text)
                 index = str(choice.get("index") or 0)[:_MAX_INDEX]  # not every provider repeats it in its last chunk
                 self._kept += 0 if index in self._ends else entry_bytes()
                 self._ends[index] = self._ends.get(index) or choice.get("finish_reason")
@@ -285,13 +288,17 @@ class StreamedReply:
             if visible == text and (self._is_first or "role" not in delta):
                 return [self._stamp(chunk, event)]
             return self._pass_changed(chunk, choice, delta, visible)
-        passed = content if visible == text else visible  # as it is, it may hold more than text
-        before = [Chunk(self._head.chunk({"content": passed}))] if visible else []
         changes: JsonObject = {"content": None} if text else {}
         if isinstance(calls, list):
             theirs = self._take_calls(calls)
             if len(theirs) < len(calls):
                 changes["tool_calls"] = theirs or None
+        passed: JsonObject = {"content": content if visible == text else visible} if visible else {}  # may be parts
+        if finish is not None or "tool_calls" in changes:  # the rest of the chunk may never be passed on
+            more = {key: value for key, value in delta.items() if key not in _SEPARATE and value}
+            passed |= more
+            changes |= dict.fromkeys(more)
+        before = [Chunk(self._head.chunk(passed))] if passed else []
         if changes:
             remaining = {key: value for key, value in (delta | changes).items() if key not in changes or value}
             chunk, event = {**chunk, "choices": [{**choice, "delta": remaining}]}, b""

@@ -71,6 +71,14 @@ class CallUpdate:
 
 
 @dataclass(frozen=True, slots=True)
+class ReplyParsed:
+    """The structured reply of a turn, for a client that asked for one; it comes before the end of the turn."""
+
+    reply: JsonObject  # as ``toolyard reply parse`` prints it, without the text
+    text: str | None = None  # of the answer, where it was repaired
+
+
+@dataclass(frozen=True, slots=True)
 class Finished:
     """The end of a turn; ``reply`` is the last one, if there was any, ``chunks`` those that a stream still gets."""
 
@@ -86,4 +94,4 @@ class Failed:
     fault: ChatFault
 
 
-TurnEvent = Begun | Delta | ReplyEnded | Note | SpecialActions | CallUpdate | Finished | Failed | Gap
+TurnEvent = Begun | Delta | ReplyEnded | Note | SpecialActions | CallUpdate | ReplyParsed | Finished | Failed | Gap

@@ -10,6 +10,7 @@ from toolyard.gateway.sinks.events import (
     Gap,
     Note,
     ReplyEnded,
+    ReplyParsed,
     SpecialActions,
     TurnEvent,
 )
@@ -27,6 +28,8 @@ def write_event(head: Head, event: TurnEvent) -> bytes:
             return event_of(head.chunk({}) | {"special_actions": [*actions]})
         case CallUpdate(data) | ReplyEnded(use=data) if data:
             return event_of(head.stamp({"choices": [], "toolyard": data}))
+        case ReplyParsed(reply):
+            return event_of(head.stamp({"choices": [], "toolyard": {"type": "reply", "reply": reply}}))
         case Gap(after, to):
             return event_of({"toolyard": {"type": "gap", "from": after, "to": to}, "choices": []})
         case Finished():

@@ -8,6 +8,15 @@ from toolyard.gateway.tool_calls import text_calls
 from toolyard.gateway.tool_calls.jobs import JobResult
 from toolyard.gateway.vcp import PAYLOAD
 from toolyard.protocol.json import Json, JsonObject
+from toolyard.protocol.tool_text import CHINESE
+
+_LAST = (
+    "{payload}\nThis was the last of {rounds} rounds of tool calls. Call no more tools: answer with what you have, and "
+    "say what is left to do."
+)
+_LAST_CHINESE = (
+    "{payload}\n工具调用已达到 {rounds} 轮的上限。请不要再调用工具：根据已有的结果回答，并说明还有什么没有完成。"
+)
 
 
 def build_round_messages(message: JsonObject, calls: list[JsonObject], results: list[JobResult]) -> list[Json]:
@@ -25,3 +34,16 @@ def build_round_messages(message: JsonObject, calls: list[JsonObject], results: 
     if written:
         made.append(text_calls.build_result_message(written))
     return made
+
+
+def ask_for_answer(messages: list[Json], rounds: int, language: str) -> list[Json]:
+    """Return the messages of the last round, with the request to answer now."""
+    text = (_LAST_CHINESE if language == CHINESE else _LAST).format(payload=PAYLOAD, rounds=rounds)
+    last = messages[-1]
+    if not isinstance(last, dict) or last.get("role") != "user":
+        return [*messages, {"role": "user", "content": text}]
+    content = last.get("content")  # roles have to alternate
+    added: Json = f"{content}\n\n{text}"
+    if isinstance(content, list):
+        added = [*content, {"type": "text", "text": text}]
+    return [*messages[:-1], {**last, "content": added}]

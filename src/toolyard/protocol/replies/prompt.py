@@ -8,8 +8,13 @@ class Language(StrEnum):
     ENGLISH = "en"
 
 
-def write_prompt(language: Language) -> str:
-    return {Language.CHINESE: _CHINESE, Language.ENGLISH: _ENGLISH}[language]
+def write_prompt(language: Language, *, has_tools: bool = False) -> str:
+    """Return the prompt; ``has_tools``: the model may call tools before it replies."""
+    prompt, tools = {
+        Language.CHINESE: (_CHINESE, _CHINESE_TOOLS),
+        Language.ENGLISH: (_ENGLISH, _ENGLISH_TOOLS),
+    }[language]
+    return prompt + tools if has_tools else prompt
 
 
 _CHINESE = """\
@@ -70,4 +75,11 @@ Rules:
    Placeholders inside code are not replaced.
 4. Give attachments ids that mean something: login_flow rather than id1.
 5. When no attachment is needed, just write text in content.
+"""
+
+_CHINESE_TOOLS = """\
+6. 需要调用工具时，照常调用，此时不写 JSON；得到工具的结果、不再需要工具之后，再按上述格式回复
+"""
+_ENGLISH_TOOLS = """\
+6. If you need tools, call them as usual and write no JSON with the calls. Answer in this form once you need no more.
 """

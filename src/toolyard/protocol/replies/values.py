@@ -9,7 +9,7 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import NamedTuple
 
-from toolyard.protocol.json import Json, JsonObject
+from toolyard.protocol.json import Json, JsonObject, json_bytes
 
 MAX_BYTES = 2 * 1024 * 1024
 MAX_ATTACHMENTS = 64
@@ -122,6 +122,12 @@ class Reply(NamedTuple):
     @property
     def is_truncated(self) -> bool:
         return Repair.TRUNCATED in self.repairs
+
+    def to_text(self) -> str:
+        """Return the reply as a model should have written it."""
+        attachments: JsonObject = {id_: attachment.to_dict() for id_, attachment in self.attachments.items()}
+        fields: JsonObject = {"think": self.think, "content": self.content, "attachments": attachments}
+        return json_bytes({key: value for key, value in fields.items() if value}).decode()
 
     def to_dict(self) -> JsonObject:
         return {

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from toolyard.protocol.assistant import MAX_TEMPERATURE, MAX_TOKENS, Assistant, AssistantOptions, ReasoningEffort
 from toolyard.protocol.attachment import Attachment
-from toolyard.protocol.chat_mode import Mode
+from toolyard.protocol.chat_mode import Mode, ReplyForm
 from toolyard.web.schemas.common import StrictModel
 from toolyard.web.schemas.record_models import extend_model, record_model
 
@@ -24,6 +24,7 @@ class AssistantDraft(StrictModel):
     temperature: Annotated[float | None, Field(ge=0, le=MAX_TEMPERATURE, allow_inf_nan=False)] = None
     max_tokens: Annotated[int | None, Field(ge=1, le=MAX_TOKENS, description="The longest reply.")] = None
     reasoning_effort: ReasoningEffort | None = None
+    reply: Annotated[ReplyForm, Field(description="The form of its replies; json: structured.")] = ReplyForm.TEXT
 
     def to_options(self) -> AssistantOptions:
         return AssistantOptions(
@@ -35,6 +36,7 @@ class AssistantDraft(StrictModel):
             temperature=self.temperature,
             max_tokens=self.max_tokens,
             reasoning_effort=self.reasoning_effort,
+            reply=self.reply,
         )
 
 
