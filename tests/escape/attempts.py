@@ -166,9 +166,9 @@ def _processes() -> list[Attempt]:
             for owner, pid in owners.items() for view, operation in views.items()
         ),
         *(
-            Attempt(f"forge the {what} of {owner}", kind, FILES, "open to write", f"/proc/{pid}/fd/{number}",
-                    control=Control.NONE if owner == "the guardian" else Control.ALWAYS)  # its input is a socket
-            for owner, pid in owners.items() for number, what in enumerate(("input", "output"))
+            Attempt(f"forge the {what} of {owner}", kind, FILES, "open to write", f"/proc/{pid}/fd/{number}")
+            for owner, pid in owners.items() if "plugin" in owner or "call" in owner
+            for number, what in enumerate(("input", "output"))
         ),
         *(Attempt(f"signal {owner}", kind, FULL, "signal", pid) for owner, pid in owners.items()),
         *(Attempt(f"trace {owner}", kind, FILES, "trace", pid) for owner, pid in owners.items()),

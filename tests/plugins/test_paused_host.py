@@ -74,6 +74,17 @@ async def test_a_child_that_ended_before_its_caller_gave_up_tells_its_answer(zoo
     assert (await running).answer == {"status": "success", "result": {"a": 1}}
 
 
+async def test_a_caller_that_gave_up_does_not_wait_for_whoever_holds_the_output(zoo: Keeper) -> None:
+    child = await zoo.spawn("leaves_stdout_open.py")
+    run = run_child(child, b"{}", children=zoo.children, limits=Limits(), drain_s=600.0)
+    running = asyncio.create_task(run)
+    await run_loop_once()
+    stand_still_until_ended(child.pid, past_s=0)
+    running.cancel()
+    report = await asyncio.wait_for(running, 60)
+    assert report.answer == {"status": "success", "result": "done"}
+
+
 async def test_a_child_that_still_runs_when_the_host_goes_on_is_past_its_limit(zoo: Keeper) -> None:
     child = await zoo.spawn("sleeps_forever.py")
     running = await begin(zoo, child, LIMIT_S)
@@ -134,4 +145,6 @@ async def test_a_call_of_a_server_that_was_stopped_past_its_limit_has_the_answer
         finally:
             os.kill(server.process.pid, signal.SIGCONT)
         status, envelope = await calling
+        server.process.terminate()  # in order, so that nothing of it is left to this process
+        await asyncio.wait_for(server.process.wait(), 60)
     assert (status, envelope["status"], envelope["text"]) == (200, "success", "in time")

@@ -119,9 +119,9 @@ async def run_child(
     lifecycle = ChildLifecycle()
     survived = False
     try:
-        code = await _wait_for_exit_or_answer(child, pipes, limit_s, silence_s)
+        code, given_up = await _wait_for_exit_or_answer(child, pipes, limit_s, silence_s)
         if lifecycle.handle(_first_event(pipes, code)) is ChildState.DRAINING:
-            await pipes.drain(drain_s)
+            await pipes.drain(0 if given_up else drain_s)
             survived = await children.has_lasting_survivors(child.pid)
         overrun = children.is_over_process_limit(child.pid)
         crashpoint("plugin.exited")
@@ -173,8 +173,10 @@ def _clean_up(
 
 async def _wait_for_exit_or_answer(
     child: ChildProcess, pipes: ChildPipes, limit_s: float | None, silence_s: float | None
-) -> int | None:
-    """Wait for the exit, an overflow, or an answer with silence behind it; the exit code, None when it lives on."""
+) -> tuple[int | None, bool]:
+    """Wait for the exit, an overflow, or an answer with silence behind it. Return the exit code, None when it lives on,
+    and whether its caller has given up in the moment of the exit.
+    """
     loop = asyncio.get_running_loop()
     end = math.inf if limit_s is None else loop.time() + limit_s
     exit_, overflow = asyncio.ensure_future(child.wait()), asyncio.ensure_future(pipes.output_overflow.wait())
@@ -193,12 +195,12 @@ async def _wait_for_exit_or_answer(
             if over:
                 await read_unread_news(child.pid, pipes, exit_)
             if exit_.done():
-                return exit_.result()
+                return exit_.result(), given_up is not None
             if given_up:
                 raise given_up
             silent = silence_s is not None and not pipes.seconds_until_silent(silence_s)
             if overflow.done() or ((over or silent) and await pipes.has_answer()):
-                return None
+                return None, False
             if over:
                 raise TimeoutError
     finally:
