@@ -13,7 +13,7 @@ from toolyard.gateway.sinks.events import (
     ReplyParsed,
     TurnEvent,
 )
-from toolyard.gateway.sse import DONE, event_of
+from toolyard.gateway.sse import DONE, END, event_of
 from toolyard.protocol.json import JsonObject
 
 
@@ -51,4 +51,5 @@ class SseWriter:
 
 
 def _join(chunks: list[Chunk]) -> bytes:
-    return b"".join([chunk.raw or event_of(chunk.data) for chunk in chunks])
+    pieces = ((chunk.raw, END) if chunk.raw else (event_of(chunk.data),) for chunk in chunks)
+    return b"".join([piece for pair in pieces for piece in pair])  # large events are copied once
