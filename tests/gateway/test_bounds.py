@@ -67,7 +67,7 @@ async def test_a_narrowing_that_is_misspelt_is_refused_and_the_model_is_not_aske
 ) -> None:
     async with gateway(tmp_path, []) as one:
         refused = await one.complete(toolyard=options)
-        assert "'toolyard' is an object of chat, mode, offer, show, tools" in refused["error"]["message"]
+        assert "'toolyard' is an object of chat, mode, offer, reply, show, tools" in refused["error"]["message"]
         assert one.upstream.bodies == []
 
 

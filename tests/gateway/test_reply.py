@@ -12,7 +12,7 @@ from toolyard.gateway.faults import ChatFailed
 from toolyard.gateway.reply.chunks import Chunk, Head, add_usage, to_events
 from toolyard.gateway.reply.request_filter import RequestFilter
 from toolyard.gateway.reply.streamed_reply import StreamedReply
-from toolyard.gateway.sse import Events, event_of
+from toolyard.gateway.sse import END, Events, event_of
 from toolyard.gateway.tool_calls.native_calls import Ownership, call_name, list_client_tools
 
 VALUES = st.recursive(
@@ -37,7 +37,7 @@ CHUNK = fields(id=st.text(max_size=3), choices=st.lists(CHOICE, max_size=2), usa
 
 
 def written(chunks: list[Chunk]) -> bytes:
-    return b"".join(chunk.raw or event_of(chunk.data) for chunk in chunks)
+    return b"".join(chunk.raw + END if chunk.raw else event_of(chunk.data) for chunk in chunks)
 
 
 @pytest.mark.requirement("r:R74")

@@ -13,7 +13,7 @@ MAX_EVENT: Final = 8 * 1024 * 1024
 MAX_LINES: Final = 65_536
 DONE: Final = b"data: [DONE]\n\n"
 KEEP_ALIVE: Final = b": keep-alive\n\n"
-_END = b"\n\n"
+END: Final = b"\n\n"  # of an event
 
 
 class Events:
@@ -33,7 +33,7 @@ class Events:
         first = b""
         if self._rest:
             first, data = self._complete(data)
-        *events, rest = data.split(_END)
+        *events, rest = data.split(END)
         self._rest += rest
         if len(self._rest) > MAX_EVENT:
             self.problem = Message("provider.event_too_large", "an event has more than {limit} bytes", limit=MAX_EVENT)
@@ -50,11 +50,11 @@ class Events:
         """Return the pending event, if its end is in ``data``, and the data after it; else keep ``data`` as well."""
         at = max(len(self._rest) - 1, 0)  # the end may begin with the last byte that waits
         self._rest += data
-        end = self._rest.find(_END, at)
+        end = self._rest.find(END, at)
         if end < 0:
             return b"", b""
         with memoryview(self._rest) as view:  # it may be large: one copy is enough
-            first, after = bytes(view[:end]), bytes(view[end + len(_END) :])
+            first, after = bytes(view[:end]), bytes(view[end + len(END) :])
         self._rest.clear()
         return first, after
 

@@ -34,7 +34,7 @@ from typing import Final, NamedTuple
 from toolyard.gateway.reply.chunks import Chunk, Head
 from toolyard.gateway.reply.unstreamed_reply import UnstreamedReply
 from toolyard.gateway.sinks.events import CallUpdate, Delta, Ending, Finished, Gap, Note, ReplyEnded, TurnEvent
-from toolyard.gateway.sse import event_of
+from toolyard.gateway.sse import END, event_of
 from toolyard.gateway.turn import NO_HISTORY, Turn
 
 MAX_BEHIND: Final = 1024 * 1024
@@ -179,7 +179,7 @@ class TurnLog:
         added = []
         if isinstance(event, Delta | Finished):
             for chunk in event.chunks:
-                raw = chunk.raw or event_of(chunk.data)
+                raw = chunk.raw or event_of(chunk.data).removesuffix(END)
                 added.append(Entry(self.head, Delta([chunk if chunk.raw else Chunk(chunk.data, raw)]), len(raw)))
         if self.is_streamed and isinstance(event, ReplyEnded):
             event = CallUpdate(event.use)

@@ -27,7 +27,7 @@ _WHAT = Message("provider.an_event", "an event")
 _SEPARATE = ("role", "content", "tool_calls")
 _MAX_INDEX = 20  # characters
 _MAX_HELD = 64  # chunks at the end of a reply; most have one or two
-_STEP = 64 * 1024  # characters that are filtered at once: each step copies them several times
+_STEP = 64 * 1024  # characters that are filtered at once, and bytes of an event that is large
 
 
 class _Stage(Enum):
@@ -143,6 +143,9 @@ class StreamedReply:
             if data == b"[DONE]":
                 self._stage = _Stage.COMPLETE
                 continue
+            if len(data) > _STEP and self.kept_bytes + len(data) > MAX_KEPT:
+                self._kept += len(data)  # too much already: reading it would take several times its size
+                break
             try:
                 chunk = parse_object(self._name, data, _WHAT)
             except ChatFailed as failed:
@@ -230,7 +233,7 @@ class StreamedReply:
             self.usage = usage
         if not self._looks:
             self._note_ends(choices if isinstance(choices, list) else [])
-            return [Chunk(chunk, event + b"\n\n")]
+            return [Chunk(chunk, event)]
         if not isinstance(choice, dict):
             is_end = self._stage is _Stage.FINISHING or bool(usage)
             return self._hold(chunk, event) if is_end else [self._stamp(chunk, event)]
@@ -348,7 +351,7 @@ class StreamedReply:
     def _stamp(self, chunk: JsonObject, event: bytes, *, usage: bool = False) -> Chunk:
         """Return the chunk as it came; else as one of this answer, with the usage of all rounds."""
         if self._is_first and event:
-            return Chunk(chunk, event + b"\n\n")
+            return Chunk(chunk, event)
         made = chunk | {"id": self._head.id, "created": self._head.created, "model": self._head.model}
         if usage and isinstance(chunk.get("usage"), dict):
             made["usage"] = self.total_usage()

@@ -14,14 +14,15 @@ from toolyard.gateway.sinks.events import (
     SpecialActions,
     TurnEvent,
 )
-from toolyard.gateway.sse import DONE, event_of
+from toolyard.gateway.sse import DONE, END, event_of
 
 
 def write_event(head: Head, event: TurnEvent) -> bytes:
     """Return the bytes of an event; none when a stream does not carry it. Chunks keep the bytes in which they came."""
     match event:
         case Delta(chunks):
-            return b"".join([chunk.raw or event_of(chunk.data) for chunk in chunks])
+            pieces = ((chunk.raw, END) if chunk.raw else (event_of(chunk.data),) for chunk in chunks)
+            return b"".join([piece for pair in pieces for piece in pair])  # large events are copied once
         case Note(text):
             return event_of(head.chunk({"content": text}))
         case SpecialActions(actions):
