@@ -108,9 +108,9 @@ class World:
         self.folder = self.given / "Plugin"
         self.before = self.list_targets()
 
-    def list_targets(self) -> list[str]:
-        """Return what is in the folder that links lead to: nothing may come to it."""
-        return sorted(map(str, self.user.rglob("*")))
+    def list_targets(self) -> list[tuple[str, int]]:
+        """Return what is in the folder that links lead to, and its modes: nothing of that may change."""
+        return sorted((str(path), path.stat().st_mode) for path in (self.user, *self.user.rglob("*")))
 
     def open_yard(self, *, trusted: bool = False) -> Yard:
         return Yard(load_config(self.project, self.home, plugin_folders=[self.given], trusts_given=trusted))
