@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from enum import IntEnum
 from errno import ELOOP
+from pathlib import PurePath
 
 from toolyard.confinement import landlock, linux, namespace, privileges, seccomp
 from toolyard.confinement.profile import Network, Profile
@@ -52,6 +53,7 @@ def confine_thread(
     """
     if own_mounts:
         namespace.enter_mounts()
+        _hold_in_place(profile)
     covered, granted = _open_trees(profile.covered, _ABSENT), _open_trees((*profile.read, *profile.write))
     with covered as covers, granted as opened:
         if own_mounts:
@@ -94,6 +96,20 @@ def _open(path: str) -> int:
             "confinement.became_link", "{path} has become a link, or leads through one, and is not granted", path=path
         )
         raise OSError(ELOOP, message) from error
+
+
+def _hold_in_place(profile: Profile) -> None:
+    """Keep the program from moving folders in which something is covered: at another place it would not be.
+
+    What is mounted cannot be renamed or replaced by those who see the mount.
+    """
+    for folder in profile.covered:
+        above = (str(place) for place in reversed(PurePath(folder).parents))
+        for place in above:
+            if any(place.startswith(f"{tree.rstrip('/')}/") for tree in profile.write):
+                with _open_trees((place,)) as opened:
+                    for number in opened.values():
+                        namespace.hold_in_place(number)
 
 
 def _cover_folders(covers: Mapping[str, int], opened: dict[str, int]) -> None:
