@@ -89,11 +89,6 @@ def find_folder(project: Path, given: Any, session: Session | None) -> Path:
         inside = folder.is_relative_to(project) and folder.is_dir()
     except (OSError, ValueError) as error:
         raise ArgumentError(f"'{start}' cannot be opened: {error}.") from error
-    if not project.is_dir():
-        raise ArgumentError(
-            f"The project {project} is hidden from Shell: it lies in the home of the user, inside of another folder "
-            "that its access names, such as /tmp. Allow Shell without --access wide, or use another project."
-        )
     if not inside:
         raise ArgumentError(f"'{start}' is not a folder of the project: use a path relative to its root.")
     return folder

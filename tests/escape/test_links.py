@@ -108,9 +108,9 @@ class World:
         self.folder = self.given / "Plugin"
         self.before = self.list_targets()
 
-    def list_targets(self) -> list[str]:
-        """Return what is in the folder that links lead to: nothing may come to it."""
-        return sorted(map(str, self.user.rglob("*")))
+    def list_targets(self) -> list[tuple[str, int]]:
+        """Return what is in the folder that links lead to, and its modes: nothing of that may change."""
+        return sorted((str(path), path.stat().st_mode) for path in (self.user, *self.user.rglob("*")))
 
     def open_yard(self, *, trusted: bool = False) -> Yard:
         return Yard(load_config(self.project, self.home, plugin_folders=[self.given], trusts_given=trusted))
@@ -392,6 +392,26 @@ async def test_a_plugin_that_writes_its_folder_does_not_widen_its_own_access(wor
         assert "found" in await call(yard)
         assert (world.folder / "node_modules").is_symlink()
         require_nothing_reached(world, await call(yard))
+
+
+@pytest.mark.parametrize("way", ["os.rename('data', 'moved')", "os.renames('data/deep', 'moved/deep')"])
+async def test_a_plugin_does_not_move_what_is_covered_to_where_it_is_not(world: World, way: str) -> None:
+    """A home deep in the project is covered where it is, so it must stay there."""
+    home = world.project / "data/deep/home"
+    home.parent.mkdir(parents=True)
+    world.home.rename(home)
+    world.home = home
+    world.add_plugin(Case(world, world.project / "moved", permissions={"project": "write"}))
+    move = f"import os\ntry: os.chdir(os.environ['PROJECT_BASE_PATH']); {way}\nexcept OSError: pass\n"
+    (world.folder / "main.py").write_text(move + PLUGIN)
+    targets = [str(world.project / f"{name}/home") for name in ("data/deep", "moved/deep", "moved")]
+    (world.folder / "targets.json").write_text(json.dumps(targets))
+    async with world.open_yard(trusted=True) as yard:
+        for _ in range(2):
+            said = await call(yard)
+            assert "found" in said
+            assert SECRET not in said
+    assert (home / "key").exists()
 
 
 async def test_ordinary_links_go_on_working(world: World) -> None:

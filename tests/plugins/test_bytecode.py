@@ -80,6 +80,25 @@ def test_each_version_of_a_plugin_has_a_cache_of_its_own_and_the_last_ones_are_k
     assert made[-1].stat().st_mode & 0o077 == 0
 
 
+@pytest.mark.requirement("confinement:links")
+def test_the_removal_of_old_caches_follows_no_link(tmp_path: Path) -> None:
+    root, home, kept = tmp_path / "plugins", tmp_path / "home", tmp_path / "kept"
+    own = home / bytecode.FOLDER / "Some"
+    own.mkdir(parents=True)
+    kept.mkdir()
+    (kept / "file").touch()
+    for number in range(bytecode.MAX_VERSIONS + 2):
+        (own / f"old-{number}").symlink_to(kept)
+        (own / f"inner-{number}").mkdir()
+        (own / f"inner-{number}/link").symlink_to(kept)
+    make_plugin(root, "Some")
+    plugins = plugins_in(root, home=home)
+    plugins.refresh()
+    assert make_cache_folder(home, plugins.all[0]) is not None
+    assert (kept / "file").exists()
+    assert len([path for path in own.iterdir() if not path.is_symlink()]) <= bytecode.MAX_VERSIONS
+
+
 def test_a_plugin_without_python_has_no_cache(tmp_path: Path) -> None:
     folder = make_plugin(tmp_path / "plugins", "Some", entryPoint={"command": "sh main.sh"})
     (folder / "main.py").rename(folder / "main.sh")

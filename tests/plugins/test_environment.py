@@ -223,6 +223,18 @@ def test_a_data_folder_that_cannot_be_made_is_a_failure_of_the_start(tmp_path: P
     assert failed.value.reason is Reason.START_FAILED
 
 
+@pytest.mark.requirement("confinement:links")
+def test_a_data_folder_that_is_a_link_is_refused_and_what_it_leads_to_stays_as_it_is(tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir(mode=0o755)
+    data_folder(tmp_path, "Probe").parent.mkdir()
+    data_folder(tmp_path, "Probe").symlink_to(elsewhere)
+    with pytest.raises(Failure, match="cannot be made"):
+        make_data_folder(tmp_path, "Probe")
+    assert elsewhere.stat().st_mode & 0o777 == 0o755
+    assert list(elsewhere.iterdir()) == []
+
+
 @pytest.mark.requirement("plugin:config:cascade")
 def test_a_required_setting_that_is_missing_is_told(host_env: HostEnvironment) -> None:
     needed = ConfigKey(name="TOKEN", required=True)

@@ -219,6 +219,23 @@ def test_a_link_among_its_dependencies_needs_a_review(place: Place, tmp_path: Pa
 
 
 @pytest.mark.requirement("confinement:links")
+def test_a_program_of_its_settings_that_others_may_change_makes_nothing_else_readable(place: Place) -> None:
+    """Its first line, or a link in its place, could name any program of the user."""
+    program, secret = place.project / "tools/run", place.user / "bin/secret"
+    for path, text in ((program, f"#!{secret}\n"), (secret, "#!/bin/sh\n")):
+        path.parent.mkdir()
+        path.write_text(text)
+        path.chmod(0o755)
+    plugin = place.add(permissions={"network": []}, config=f"TOOL={program}\n")
+    profile = place.profile(plugin)
+    assert str(program) in profile.read
+    assert not [path for path in profile.read if path.startswith(str(secret.parent))]
+    program.unlink()
+    program.symlink_to(secret)
+    assert place.find().state is PluginState.CHANGED
+
+
+@pytest.mark.requirement("confinement:links")
 def test_the_link_to_the_home_of_users_is_the_systems_and_needs_no_review(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:

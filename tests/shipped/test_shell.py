@@ -241,9 +241,9 @@ async def test_it_writes_the_project_and_reaches_nothing_else(project: Path) -> 
 
 
 @pytest.mark.requirement("shipped:shell-confined", "confinement:files")
-@pytest.mark.parametrize(("user", "said"), [(".", "made"), ("user", "is hidden from Shell")], ids=["in /tmp", "deeper"])
-async def test_with_wide_access_a_project_in_a_home_in_tmp_is_seen_or_the_reason_is_told(
-    monkeypatch: pytest.MonkeyPatch, user: str, said: str
+@pytest.mark.parametrize("user", [".", "user"], ids=["in /tmp", "deeper"])
+async def test_with_wide_access_a_project_in_a_home_in_tmp_is_seen_and_the_home_is_not(
+    monkeypatch: pytest.MonkeyPatch, user: str
 ) -> None:
     with tempfile.TemporaryDirectory(dir="/tmp") as name:
         home = Path(name, user)
@@ -256,9 +256,9 @@ async def test_with_wide_access_a_project_in_a_home_in_tmp_is_seen_or_the_reason
             host.yard.plugins.plugins.refresh()
             (home / "secret").write_text("hidden")
             envelope = await host.call(command=f"touch x && echo made; cat {home}/secret")
-        assert said in str(envelope["text"])
+        assert "made" in str(envelope["text"])
         assert "hidden\n" not in str(envelope["text"])
-        assert (home / "project/x").exists() is (said == "made")
+        assert (home / "project/x").exists()
 
 
 @pytest.mark.requirement("shipped:shell-confined")

@@ -70,6 +70,15 @@ def make_read_only(writable: Iterable[int]) -> None:
             os.close(copy)
 
 
+def hold_in_place(folder: int) -> None:
+    """Mount a folder where it is, after ``enter_mounts``, so that nobody who sees that can move it. Raises OSError."""
+    copy = linux.copy_mounts(folder)
+    try:
+        linux.attach_mounts(copy, folder)
+    finally:
+        os.close(copy)
+
+
 def cover_folder(folder: int, kept: Mapping[str, int]) -> dict[str, int]:
     """Show the thread an empty folder in place of ``folder``, after ``enter_mounts``; nobody can write it.
 

@@ -76,7 +76,8 @@ def _find_trees(program: str, changeable: Sequence[str], depth: int) -> Iterator
         root = find_program_root(link)
         if any(is_inside(link, folder) for folder in changeable):
             is_believed = False
-            if root != os.path.dirname(link):
+            is_whole = root != os.path.dirname(link) and not _is_too_wide(Path(root))
+            if is_whole and not any(is_inside(folder, root) for folder in changeable):
                 yield root
             elif not os.path.islink(link):
                 yield link

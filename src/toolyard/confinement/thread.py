@@ -4,19 +4,22 @@ Every path of a profile is opened once, without following links, and what was op
 granted: a folder that is replaced while a program starts gives it nothing.
 """
 
+import itertools
 import os
 import socket
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from enum import IntEnum
 from errno import ELOOP
+from pathlib import PurePath
 
 from toolyard.confinement import landlock, linux, namespace, privileges, seccomp
 from toolyard.confinement.profile import Network, Profile
 from toolyard.confinement.system_files import DEVICES, list_readable_trees
 from toolyard.message import Message
 
-_MISSING = (FileNotFoundError, NotADirectoryError, PermissionError)
+_ABSENT = (FileNotFoundError, NotADirectoryError)
+_MISSING = (*_ABSENT, PermissionError)
 
 
 class Probe(IntEnum):
@@ -50,9 +53,11 @@ def confine_thread(
     """
     if own_mounts:
         namespace.enter_mounts()
-    with _open_trees((*profile.read, *profile.write, *profile.covered)) as opened:
+        _hold_in_place(profile)
+    covered, granted = _open_trees(profile.covered, _ABSENT), _open_trees((*profile.read, *profile.write))
+    with covered as covers, granted as opened:
         if own_mounts:
-            _cover_folders(profile, opened)
+            _cover_folders(covers, opened)
         if read_only:
             _make_read_only(profile, opened)
         listeners = namespace.enter_network(profile.ports) if profile.network is Network.PORTS else []
@@ -93,14 +98,28 @@ def _open(path: str) -> int:
         raise OSError(ELOOP, message) from error
 
 
-def _cover_folders(profile: Profile, opened: dict[str, int]) -> None:
+def _hold_in_place(profile: Profile) -> None:
+    """Keep the program from moving folders in which something is covered: at another place it would not be.
+
+    What is mounted cannot be renamed or replaced by those who see the mount.
+    """
     for folder in profile.covered:
-        if folder in opened:
-            below = {path.removeprefix(f"{folder}/"): path for path in opened if path.startswith(f"{folder}/")}
-            shown = namespace.cover_folder(opened[folder], {name: opened[path] for name, path in below.items()})
-            for name, number in shown.items():
-                os.close(opened[below[name]])
-                opened[below[name]] = number
+        above = (str(place) for place in reversed(PurePath(folder).parents))
+        for place in above:
+            if any(place.startswith(f"{tree.rstrip('/')}/") for tree in profile.write):
+                with _open_trees((place,)) as opened:
+                    for number in opened.values():
+                        namespace.hold_in_place(number)
+
+
+def _cover_folders(covers: Mapping[str, int], opened: dict[str, int]) -> None:
+    """Cover folders; of ``opened``, what is in them is opened anew as it is seen from then on."""
+    for folder, cover in covers.items():
+        below = {path.removeprefix(f"{folder}/"): path for path in opened if path.startswith(f"{folder}/")}
+        shown = namespace.cover_folder(cover, {name: opened[path] for name, path in below.items()})
+        for name, number in shown.items():
+            os.close(opened[below[name]])
+            opened[below[name]] = number
 
 
 def _make_read_only(profile: Profile, opened: dict[str, int]) -> None:
@@ -114,13 +133,11 @@ def _restrict_thread(profile: Profile, opened: dict[str, int]) -> None:
     privileges.forbid_new()
     version = landlock.interface_version()
     if version:
-        with _open_trees((*list_readable_trees(), *DEVICES), leave_out=(OSError,)) as system:
-            trees = [
-                *((number, landlock.DEVICE if path in DEVICES else landlock.READ) for path, number in system.items()),
-                *((opened[path], landlock.READ) for path in profile.read if path in opened),
-                *((opened[path], landlock.WRITE) for path in profile.write if path in opened),
-            ]
-            landlock.restrict_thread(trees)
+        own = (
+            *((opened[path], landlock.READ) for path in profile.read if path in opened),
+            *((opened[path], landlock.WRITE) for path in profile.write if path in opened),
+        )
+        landlock.restrict_thread(itertools.chain(own, _open_system()))
     privileges.drop_capabilities()
     if seccomp.is_available():
         seccomp.restrict_thread(
@@ -130,3 +147,17 @@ def _restrict_thread(profile: Profile, opened: dict[str, int]) -> None:
                 truncate=version == 0 or version >= landlock.VERSION_TRUNCATE,
             )
         )
+
+
+def _open_system() -> Iterator[tuple[int, int]]:
+    """Yield what every program may reach of the system; each is open only until the next one is asked for."""
+    readable = ((path, landlock.READ) for path in list_readable_trees())
+    for path, access in (*readable, *((path, landlock.DEVICE) for path in DEVICES)):
+        try:
+            number = linux.open_without_links(path)
+        except OSError:  # it is missing, or just replaced: it is not granted
+            continue
+        try:
+            yield number, access
+        finally:
+            os.close(number)

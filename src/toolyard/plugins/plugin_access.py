@@ -157,10 +157,9 @@ def effective_access(plugin: Plugin, manifest: Manifest, *, strict_network: bool
 def _add_named_paths(access: Access, paths: Sequence[str]) -> Access:
     """Add the paths that a plugin's settings name: it writes there, but only reads and starts the programs."""
     programs = [path for path in paths if is_program(path)]
-    trees = (tree for program in programs for tree in list_program_trees(program))
     return replace(
         access,
-        read=(*access.read, *dict.fromkeys(trees)),
+        read=(*access.read, *programs),
         write=(*access.write, *(path for path in paths if path not in programs)),
     )
 
@@ -182,9 +181,10 @@ def build_profile(
     Raises Failure(START_FAILED) when a protected folder would be granted.
     """
     folder = str(plugin.folder)
-    changeable = (folder, str(project), str(protected.home), *map(str, protected.plugin_roots))
-    programs = list_program_trees(plugin.command.argv[0], changeable) if plugin.command else ()
-    needed = (*programs, *list_packages(plugin.folder))
+    changeable = (folder, *list_changeable(access, project, protected))
+    programs = [*(plugin.command.argv[:1] if plugin.command else ()), *filter(is_program, plugin.paths)]
+    trees = (tree for one in programs for tree in list_program_trees(plugin.links.get(one, one), changeable))
+    needed = (*dict.fromkeys(trees), *list_packages(plugin.folder))
     linked = tuple(path for path in needed if path in plugin.links)
     calls_back = plugin.manifest is not None and plugin.manifest.type is PluginType.ASYNCHRONOUS
     return build_access_profile(
@@ -196,6 +196,12 @@ def build_profile(
         links=plugin.links,
         calls_back=calls_back,
     )
+
+
+def list_changeable(access: Access, project: Path, protected: ProtectedFolders) -> tuple[str, ...]:
+    """Return folders in which programs may have written: what stands there does not decide what another may read."""
+    written = (make_plain(project, path) for path in access.write)
+    return (str(project), str(protected.home), *map(str, protected.plugin_roots), *written)
 
 
 def find_own_place(folder: Path) -> str:

@@ -191,13 +191,16 @@ class PluginHost:
         access = effective_access(plugin, manifest, strict_network=self.policy.strict_network)
         declares_network = bool(manifest.access and manifest.access.network is not None)
         reach = describe_access(access, declares_network=declares_network or plugin.access is not AccessChoice.DECLARED)
+        links = plugin.links
         try:
-            confinement = measure_confinement(self._profile_of(plugin, access))
+            profile = self._profile_of(plugin, access)
+            confinement, reached = measure_confinement(profile), (*profile.read, *profile.write) if profile else ()
+            links = {path: lead for path, lead in links.items() if lead in reached}
         except Failure as failure:
             confinement = Confinement(ConfinementLevel.NONE, (failure.message,))
         missing = self.list_missing_paths(access)
         reach += (describe_missing_paths(missing),) if missing else ()
-        reach += describe_links(plugin.links) if access is not None else ()
+        reach += describe_links(links)
         return AccessOption(choice=plugin.access, reach=reach, confinement=confinement)
 
     def list_missing_paths(self, access: Access | None) -> tuple[str, ...]:

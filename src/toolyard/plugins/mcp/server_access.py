@@ -28,6 +28,7 @@ from toolyard.plugins.plugin_access import (
     build_access_profile,
     find_links,
     find_own_place,
+    list_changeable,
     make_plain,
 )
 from toolyard.protocol.access import ANY_HOST, Access
@@ -48,7 +49,8 @@ def effective_server_access(
     folders = [os.path.dirname(path) for path in named if os.path.isfile(path)]
     wide = {"/", str(policy.protected.user_home)}
     read = [folder for folder in folders if folder not in wide and not is_inside(str(policy.protected.home), folder)]
-    read += [tree for path in code for tree in _list_code_trees(path)]
+    changeable = list_changeable(declared.access, project, policy.protected)
+    read += [tree for path in code for tree in _list_code_trees(path, changeable)]
     read += [package for folder in (*map(Path, folders), cwd) for package in list_packages(folder)]
     if declared.cwd:
         read.append(str(cwd))
@@ -82,14 +84,12 @@ def build_server_profile(
     access: Access, program: str, *, project: Path, data: Path, policy: ConfinementPolicy, links: Mapping[str, str]
 ) -> Profile:
     """Build the profile of a server; ``data`` is its data folder. Raises Failure when a protected folder is named."""
-    protected = policy.protected
-    own = (str(project), str(protected.home), *map(str, protected.plugin_roots))
-    changeable = (*own, *(make_plain(project, path) for path in access.write))
+    changeable = list_changeable(access, project, policy.protected)
     read = [lead for path in list_program_trees(program, changeable) if (lead := links.get(path, path))]
     if not any(is_inside(program, folder) for folder in changeable):
         read += list_editable_sources(program)
     profile = build_access_profile(
-        access, read=read, own=[find_own_place(data)], project=project, protected=protected, links=links
+        access, read=read, own=[find_own_place(data)], project=project, protected=policy.protected, links=links
     )
     return replace(profile, own_processes=policy.own_processes)
 
@@ -106,8 +106,8 @@ def _needs_folder(path: str, kept: Sequence[str]) -> bool:
     )
 
 
-def _list_code_trees(path: str) -> tuple[str, ...]:
-    return list_program_trees(path) if is_program(path) else (path,)
+def _list_code_trees(path: str, changeable: Sequence[str]) -> tuple[str, ...]:
+    return list_program_trees(path, changeable) if is_program(path) else (path,)
 
 
 def _list_named_paths(declared: ServerDeclaration, cwd: Path) -> Iterator[str]:
