@@ -180,7 +180,7 @@ class TurnLog:
         if isinstance(event, Delta | Finished):
             for chunk in event.chunks:
                 raw = chunk.raw or event_of(chunk.data).removesuffix(END)
-                added.append(Entry(self.head, Delta([chunk if chunk.raw else Chunk(chunk.data, raw)]), len(raw)))
+                added.append(Entry(self.head, Delta([Chunk({}, raw)]), len(raw)))  # its bytes say it all
         if self.is_streamed and isinstance(event, ReplyEnded):
             event = CallUpdate(event.use)
         elif self.is_streamed and isinstance(event, Finished):
