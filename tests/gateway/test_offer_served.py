@@ -60,7 +60,7 @@ async def test_the_terminal_offers_the_tools_unless_it_is_told_not_to(tmp_path: 
     async with server(tmp_path, answer):
         async with terminal(tmp_path) as console:
             console.type("hello\n")
-            await console.until("I have 16 tools.")
+            await console.until("I have 14 tools.")
         async with terminal(tmp_path, "--offer", "none") as console:
             console.type("hello\n")
             await console.until("I have 0 tools.")
