@@ -125,7 +125,7 @@ def test_the_messages_about_a_plugin_and_a_provider_are_quoted_as_users_see_them
             error = yard.call("Greeter", {"name": "Ada"}).error
         assert error is not None
         assert reason in error.message
-        assert f"\n{error.message.replace(f' --home {home}', '')}\n" in page
+        assert f"\n{error.message.replace(f' --home {home} --project {tmp_path}', '')}\n" in page
         _run("plugin", "allow", "Greeter", "--yes", "--home", str(home))
         (home / "plugins/Greeter/main.py").write_text("print('{}')\n")
     (name,) = re.findall(r'HttpUpstream\("(\w+)"', (ROOT / "src/toolyard/yard/chat.py").read_text("utf-8"))

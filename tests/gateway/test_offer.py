@@ -53,7 +53,7 @@ def spec(name: str, description: str = "Does it.", **more: object) -> ToolSpec:
 @pytest.mark.requirement("offer:tokens")
 def test_the_shipped_tools_together_take_at_most_3000_tokens(yard: BlockingYard) -> None:
     offer = offers_of(yard).native(ALL)
-    assert len(offer.tools) == 16
+    assert len(offer.tools) == 14
     assert offer.tools == orjson.loads(offer.tools_json)
     assert count(offer.tools_json.decode()) <= 3000
     assert count(json.dumps(offer.tools)) <= 3100, "hardly more as Python writes them, with blanks"
