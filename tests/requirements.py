@@ -1898,6 +1898,10 @@ INTEROP: Final = _now(
     ("import:vcp-plugins", "001, contract §6", "Unchanged VCPToolBox plugins of the supported types run after import."),
     ("export:tools", "architecture words, contract §3",
      "Every tool's definition is given in OpenAI's and in MCP's shape from the same ToolSpec."),
+    ("mcp:results-as-sent", "hard edges",
+     ("Structured results and output schemas of an MCP server reach MCP clients, models and programs as the server "
+      "sent them.")),
+    ("mcp:asks-at-once", "hard edges", "An MCP client that can ask its user gets the question as soon as it is there."),
 )
 
 # --- Waits for CONSOLE ---

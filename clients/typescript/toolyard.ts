@@ -1165,7 +1165,8 @@ export interface McpStatus {
 
 export interface McpToolResult {
   content: Array<TextPart | McpMedia | McpResource>;
-  structuredContent: Envelope;
+  /** The envelope; of a tool of an MCP server, what the server sent, if it sent any. */
+  structuredContent?: unknown;
   isError: boolean;
 }
 
@@ -2351,6 +2352,8 @@ export interface ToolRow {
   risk: "read" | "write" | "execute" | "network";
   /** A JSON Schema. */
   parameters: Record<string, unknown>;
+  /** A JSON Schema of `data`, as an MCP server declares it. */
+  output_schema: Record<string, unknown> | null;
   /** Other names of parameters. */
   synonyms: Record<string, string>;
   /** Other names of the tool. */

@@ -100,6 +100,16 @@ def test_a_server_that_cannot_start_stays_written_down_and_that_is_said(typed: T
     assert typed("mcp", "remove", "tiny").returncode == 0
 
 
+@pytest.mark.requirement("mcp:start-failure")
+async def test_a_failed_start_reads_the_same_beside_a_running_server(typed: Typed, tmp_path: Path) -> None:
+    async with run_server(tmp_path):
+        failed = await asyncio.to_thread(typed, "mcp", "add", "tiny", "--yes", "--", "no-such-program")
+    assert failed.returncode == 1
+    assert "there is no program 'no-such-program'" in failed.stderr
+    assert "'toolyard mcp remove tiny --home" in failed.stderr
+    assert "bug" not in failed.stderr
+
+
 @pytest.mark.requirement("mcp:live-states", "mcp:tools-change")
 async def test_the_list_and_the_review_are_those_of_the_running_server(typed: Typed, tmp_path: Path) -> None:
     (typed.folder / "more_tools.json").write_text(json.dumps([{"name": "broken"}]))

@@ -7,8 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from mcp import Client, StdioServerParameters
+from mcp_types import TextContent
 
 from tests.fakes import FakeClock
+from tests.mcp.clients import ERAS, User, stdio
 from tests.mcp.test_cli import Typed
 from tests.mcp.test_client import TINY, McpProject, allow, call
 from tests.waiting import wait_until
@@ -16,6 +19,7 @@ from toolyard.plugins.mcp import output_check
 from toolyard.plugins.mcp.output_check import REST_S
 from toolyard.plugins.mcp.review import review_to_json
 from toolyard.protocol.json import JsonObject
+from toolyard.protocol.tool_json import spec_to_json
 
 pytestmark = pytest.mark.requirement("mcp:output-schema")
 
@@ -139,3 +143,116 @@ async def test_a_check_that_is_cancelled_leaves_no_process_at_work(place: McpPro
         await asyncio.wait({endless})
         assert outputs._child is None
         assert await outputs.find_problem("tiny", json.dumps(NOT_PLAIN), {"heard": {}}) == ""
+
+
+SDK_SERVER = """
+from mcp.server.mcpserver import MCPServer
+from mcp_types import CallToolResult, TextContent
+from pydantic import BaseModel
+
+class Weather(BaseModel):
+    status: str
+    message: str
+    content: str
+    payload: dict[str, int]
+    truncated: str
+
+server = MCPServer("sdk")
+
+@server.tool()
+def weather(city: str) -> Weather:
+    return Weather(status="error", message="cloudy", content=city, payload={"a": 1}, truncated="no")
+
+@server.tool()
+def add(a: int, b: int) -> int:
+    return a + b
+
+@server.tool()
+def items(count: int) -> list[str]:
+    return [f"item {n}" for n in range(count)]
+
+@server.tool()
+def pair() -> CallToolResult:
+    return CallToolResult(content=[TextContent(type="text", text="Two.")], structured_content=[1, 2])
+
+@server.tool()
+def fail() -> Weather:
+    raise ValueError("it does not work")
+
+server.run()
+"""
+
+
+@pytest.mark.requirement("mcp:results-as-sent")
+@pytest.mark.parametrize("mode", ERAS)
+async def test_a_client_gets_results_and_schemas_of_a_real_server_as_without_toolyard(
+    place: McpProject, mode: str
+) -> None:
+    (place.folder / "server.py").write_text(SDK_SERVER)
+    place.declare(args=[str(place.folder / "server.py")])
+    async with place.yard() as yard:
+        await allow(yard)
+    program = StdioServerParameters(command=sys.executable, args=[str(place.folder / "server.py")])
+    calls: list[tuple[str, dict[str, Any]]] = [
+        ("weather", {"city": "Jena"}), ("add", {"a": 2, "b": 3}), ("items", {"count": 2}), ("fail", {}),
+    ]  # fmt: skip
+
+    async def use(client: Client, prefix: str) -> list[Any]:
+        schemas = {tool.name: tool.output_schema for tool in (await client.list_tools()).tools}
+        found: list[Any] = []
+        for name, arguments in calls:
+            result = await client.call_tool(f"{prefix}{name}", arguments)
+            found.append((schemas[f"{prefix}{name}"], result.structured_content, result.is_error))
+        return found
+
+    async with asyncio.timeout(180), Client(program, mode=mode) as client:
+        direct = await use(client, "")
+    proxied = Client(stdio(place.project, place.home), mode=mode, elicitation_callback=User())
+    async with asyncio.timeout(180), proxied as client:
+        assert await use(client, "mcp__tiny__") == direct
+    assert direct[0][1]["truncated"] == "no"
+
+
+@pytest.mark.requirement("mcp:results-as-sent")
+@pytest.mark.parametrize(
+    ("text", "structured"),
+    [
+        ('{"message": "found", "status": "success", "result": [1]}', None),
+        ("Found one.", {"message": "found", "status": "error", "content": "x", "payload": {"a": 1}}),
+    ],
+)
+async def test_programs_and_models_get_a_structured_result_whole(
+    place: McpProject, text: str, structured: JsonObject | None
+) -> None:
+    data = json.loads(text) if structured is None else structured
+    answer = {"content": [{"type": "text", "text": text}], "structuredContent": data}
+    (place.folder / "answer.json").write_text(json.dumps(answer))
+    declare(place, echo={"type": "object"})
+    async with place.yard() as yard:
+        await allow(yard)
+        outcome = await call(yard, "echo")
+        request = yard.request("mcp__tiny__echo", {})
+        native, block, mcp = (yard.express(request, outcome, name) for name in ("openai", "vcp", "mcp"))
+        tool = yard.tools.get("mcp__tiny__echo").spec
+    assert outcome.envelope.data == data
+    assert json.loads(native["content"])["data"] == data
+    assert native["content"].count("found") == str(data).count("found")
+    assert json.loads(block["result"]["content"][-1]["text"]) == data
+    assert mcp["structuredContent"] == data
+    assert spec_to_json(tool)["output_schema"] == {"type": "object"}
+
+
+@pytest.mark.requirement("mcp:results-as-sent")
+@pytest.mark.parametrize(("mode", "structured"), [("auto", [1, 2]), ("legacy", None)])
+async def test_a_list_reaches_clients_whose_protocol_has_lists_and_others_read_it(
+    place: McpProject, mode: str, structured: object
+) -> None:
+    (place.folder / "server.py").write_text(SDK_SERVER)
+    place.declare(args=[str(place.folder / "server.py")])
+    async with place.yard() as yard:
+        await allow(yard)
+    proxied = Client(stdio(place.project, place.home), mode=mode, elicitation_callback=User())
+    async with asyncio.timeout(180), proxied as client:
+        result = await client.call_tool("mcp__tiny__pair", {})
+    assert (result.is_error, result.structured_content) == (False, structured)
+    assert [part.text for part in result.content if isinstance(part, TextContent)] == ["Two.", "[\n  1,\n  2\n]"]

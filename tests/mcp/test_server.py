@@ -104,6 +104,21 @@ async def test_a_write_asks_the_clients_user_first(project: Path, home: Path, mo
     assert asked.requested_schema["properties"]["answer"]["default"] == "deny"
 
 
+@pytest.mark.requirement("mcp:asks-at-once")
+@pytest.mark.parametrize("mode", ERAS)
+async def test_a_question_that_is_asked_before_anybody_waits_for_it_reaches_the_client(
+    project: Path, home: Path, mode: str
+) -> None:
+    user = User()
+    async with (
+        asyncio.timeout(60),
+        open_client(project, home, mode=mode, beat_s=3600, elicitation_callback=user) as (client, _),
+    ):
+        result = await client.call_tool("Write", {"path": "a.txt", "content": "x"})
+    assert not result.is_error
+    assert len(user.asked) == 1
+
+
 @pytest.mark.parametrize("mode", ERAS)
 @pytest.mark.parametrize(("action", "answer"), [("accept", "deny"), ("accept", ""), ("decline", ""), ("cancel", "")])
 async def test_anything_but_an_explicit_yes_is_a_no(

@@ -178,7 +178,8 @@ async def test_a_structured_result_that_its_text_repeats_is_read_once(
         parts = yard.express(request, outcome, "mcp", shown=True)["content"]
     assert outcome.envelope.data == data
     assert len(parts) == 1
-    assert to_shown(outcome).envelope.data == {}
+    shown = to_shown(outcome).envelope
+    assert (shown.data, shown.text) == (data, "The result is in data.")
 
 
 @pytest.mark.requirement("mcp:results-once")

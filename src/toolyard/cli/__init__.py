@@ -109,7 +109,7 @@ def main() -> None:
     try:
         toolyard(prog_name="toolyard")
     except ToolyardError as error:
-        click.echo(f"toolyard: {error}", err=True)
+        click.echo("\n".join((f"toolyard: {error}", *getattr(error, "__notes__", ()))), err=True)
         sys.exit(error.exit_code)
     except BrokenPipeError:
         sys.stderr.close()  # the reader of the pipe has gone

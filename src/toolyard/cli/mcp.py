@@ -184,8 +184,8 @@ async def _add(common: CommonOptions, declared: ServerDeclaration, *, yes: bool)
             await _review(yard, common, declared.name, yes=yes)
         except ToolyardError as error:
             again, remove = (common.own_command.format(f"mcp {word} {declared.name}") for word in ("allow", "remove"))
-            next_ = f"'{again}' tries again, '{remove}' removes it"
-            raise type(error)(f"{error}\nIt is still configured: {next_}") from error
+            error.add_note(f"It is still configured: '{again}' tries again, '{remove}' removes it")
+            raise
 
 
 async def _allow(common: CommonOptions, name: str, *, yes: bool) -> None:

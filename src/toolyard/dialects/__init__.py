@@ -41,6 +41,9 @@ def encode(dialect: str, call: "ToolCall", outcome: "Outcome", *, uuid: str) -> 
             raise ValueError(f"unknown dialect {dialect!r}: choose one of {', '.join(DIALECTS)}")
 
 
-def find_envelope(dialect: str, encoded: dict[str, Any]) -> dict[str, Any] | None:
-    """Return the envelope in an encoded outcome; None in a dialect that has none."""
-    return {"envelope": encoded, "mcp": encoded.get("structuredContent")}.get(dialect)
+def find_envelope(dialect: str, encoded: dict[str, Any], outcome: "Outcome") -> dict[str, Any] | None:
+    """Return the envelope in an encoded outcome; None where there is none."""
+    envelope: dict[str, Any] | None = encoded if dialect == "envelope" else None
+    if dialect == "mcp" and outcome.extras.mcp is None:
+        envelope = encoded["structuredContent"]
+    return envelope

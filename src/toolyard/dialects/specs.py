@@ -55,13 +55,14 @@ def export(spec: ToolSpec, format_: Format) -> dict[str, Any]:
                 "input_schema": input_schema(spec),
             }
         case Format.MCP:
+            schema = ENVELOPE if spec.mcp is None else spec.mcp.get("output_schema")
             return {
                 "name": plain_name(spec.name),
                 "title": spec.name,
                 "description": spec.description,
                 "inputSchema": input_schema(spec),
-                "outputSchema": ENVELOPE,
                 "annotations": annotations(spec),
+                **({} if schema is None else {"outputSchema": schema}),
             }
         case Format.VCP:
             return {"name": spec.name, "placeholder": f"{{{{VCP{spec.name}}}}}", "text": write_tool(spec)}

@@ -60,8 +60,16 @@ class ModelView:
         before, after = (text if text is None else self._mask.text(text) for text in (extras.before, extras.after))
         parts = tuple(self._mask_part(part) for part in extras.parts)
         note = self._mask.text(extras.note)
-        payload, details = self._mask.mask_known(extras.payload), self._mask_object(extras.details)
-        return replace(extras, parts=parts, note=note, before=before, after=after, payload=payload, details=details)
+        return replace(
+            extras,
+            parts=parts,
+            note=note,
+            before=before,
+            after=after,
+            payload=self._mask.mask_known(extras.payload),
+            details=self._mask_object(extras.details),
+            mcp=self._mask_object(extras.mcp),
+        )
 
     def _mask_part(self, part: Part) -> Part:
         """Mask a part and keep its kind, so that a dialect can still write it as its plugin did."""

@@ -18,6 +18,7 @@ from mcp.server.context import ServerRequestContext
 from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
+from toolyard.dialects.mcp import drop_unfit_structure
 from toolyard.engine.journal import CALL_PROGRESS
 from toolyard.mcp import elicitation
 from toolyard.mcp.early_results import ANSWER_S, CallRun, EarlyResults, build_early_outcome
@@ -26,6 +27,7 @@ from toolyard.protocol.approval import ApprovalState
 from toolyard.protocol.approval_record import Approval
 from toolyard.protocol.audit import Actor
 from toolyard.protocol.call import ToolCall
+from toolyard.protocol.failure import Failure
 from toolyard.protocol.outcome import Outcome
 from toolyard.yard.yard import Yard
 
@@ -114,7 +116,9 @@ class Calls:
                     return early
             outcome = await asyncio.shield(run.task)
             self._early.drop(run)
-            return await self._to_result(run.call, outcome)
+            result = self._encode(ctx, run.call, outcome)
+            result.content += build_task_links(outcome.envelope)
+            return result
         finally:
             if not goes_on and not run.task.done() and run not in self._early:
                 run.task.cancel()
@@ -123,20 +127,24 @@ class Calls:
         """Wait until it has ended: None; or there is an answer for the client before that."""
         can_ask = _can_elicit(ctx)
         elicited: asyncio.Future[None] | None = None
+        unheard: set[asyncio.Future[Any]] = {run.question}  # each is heard once, also when it was done before
         relay = asyncio.create_task(self._relay_progress(ctx, run.call, began))
         try:
             while not run.task.done():
-                news = {one for one in (run.question, elicited) if one is not None and not one.done()}
-                await asyncio.wait({run.task, *news}, timeout=self._beat_s, return_when=asyncio.FIRST_COMPLETED)
+                done, _ = await asyncio.wait(
+                    {run.task, *unheard}, timeout=self._beat_s, return_when=asyncio.FIRST_COMPLETED
+                )
+                unheard -= done
                 pending = await self._find_pending_approval(run)
                 if pending is not None and can_ask and elicited is None:
                     if ctx.protocol_version in MODERN_PROTOCOL_VERSIONS:
                         return self._require_input(ctx, run, pending)
                     elicited = asyncio.ensure_future(self._elicit(ctx, pending))
+                    unheard.add(elicited)
                 elapsed = round(self._monotonic() - began, 3)
                 asks = elicited is not None and not elicited.done()
                 if pending is not None and not asks and elapsed >= ANSWER_S:
-                    return self._answer_early(run, pending, elapsed)
+                    return self._answer_early(ctx, run, pending, elapsed)
                 if await _has_disconnected(ctx):
                     raise MCPError(types.CONNECTION_CLOSED, "the client has left")
                 await ctx.session.report_progress(elapsed, None, self._progress_message(run.call, pending))
@@ -159,7 +167,7 @@ class Calls:
                     await ctx.session.report_progress(elapsed, None, str(event.data.get("text", "")))
             await store.next_event(seen)
 
-    def _answer_early(self, run: CallRun, approval: Approval, waited_s: float) -> types.CallToolResult:
+    def _answer_early(self, ctx: Context, run: CallRun, approval: Approval, waited_s: float) -> types.CallToolResult:
         self._early.keep(run)
         root = str(self._yard.config.project.resolve())
         outcome = build_early_outcome(
@@ -170,7 +178,7 @@ class Calls:
             address=self._address(),
             command=self._allow_command(approval),
         )
-        return self._encode(run.call, outcome)
+        return self._encode(ctx, run.call, outcome)
 
     def _progress_message(self, call: ToolCall, pending: Approval | None) -> str:
         if pending is None:
@@ -216,17 +224,21 @@ class Calls:
             approval.id, allowed=answer.allowed, by=_client_actor(ctx), always=always, reason=answer.reason
         )
 
-    async def _to_result(self, call: ToolCall, outcome: Outcome) -> types.CallToolResult:
-        result = self._encode(call, outcome)
-        result.content += build_task_links(outcome.envelope)
+    def express(self, call: ToolCall, outcome: Outcome, version: str) -> dict[str, Any]:
+        """Return the result of a call as this version of MCP writes it."""
+        result = self._yard.express(call, outcome, "mcp", shown=True)
+        only_objects = version not in MODERN_PROTOCOL_VERSIONS
+        drop_unfit_structure(result, only_objects=only_objects, has_own_schema=self._declares_own_output(call.tool))
         return result
 
-    def express(self, call: ToolCall, outcome: Outcome) -> dict[str, Any]:
-        """Return the result of a call as MCP writes it."""
-        return self._yard.express(call, outcome, "mcp", shown=True)
+    def _declares_own_output(self, tool: str) -> bool:
+        try:
+            return bool(self._yard.tools.get(tool).spec.mcp)
+        except Failure:  # it is gone
+            return False
 
-    def _encode(self, call: ToolCall, outcome: Outcome) -> types.CallToolResult:
-        return types.CallToolResult.model_validate(self.express(call, outcome))
+    def _encode(self, ctx: Context, call: ToolCall, outcome: Outcome) -> types.CallToolResult:
+        return types.CallToolResult.model_validate(self.express(call, outcome, ctx.protocol_version))
 
 
 async def _has_disconnected(ctx: Context) -> bool:

@@ -83,7 +83,7 @@ class QuickCalls:
             return
         del self._running[id_]
         call.timer.cancel()
-        result = self._server.calls.express(call.run.call, task.result())
+        result = self._server.calls.express(call.run.call, task.result(), call.version)
         if call.version in MODERN_PROTOCOL_VERSIONS:
             result = add_completion(result, {SERVER_INFO_META_KEY: self._server.sdk.server_info_stamp})
         self._write(write_response(id_, result))

@@ -11,6 +11,7 @@ from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel.server import NotificationOptions, Server
 from mcp.server.models import InitializationOptions
 from mcp.shared.exceptions import MCPError
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from toolyard.dialects.mcp_messages import strip_envelope
 from toolyard.dialects.specs import Format, export, input_schema
@@ -96,6 +97,10 @@ class McpServer:
 
     async def _list_tools(self, ctx: Context, _: types.PaginatedRequestParams | None) -> types.ListToolsResult:
         tools = [types.Tool.model_validate(export(tool.spec, Format.MCP)) for tool in self._yard.tools]
+        if ctx.protocol_version not in MODERN_PROTOCOL_VERSIONS:
+            for tool in tools:
+                if tool.output_schema and tool.output_schema.get("type") != "object":
+                    tool.output_schema = None  # a single one would make an older client refuse all tools
         self.changes.note_listed(ctx.session)
         return types.ListToolsResult(tools=tools)
 

@@ -16,6 +16,7 @@ class Extras:
     content_key: str = ""  # the key of ``data`` under which the host describes the parts
     attached: "tuple[Media | Blob, ...]" = ()  # media from elsewhere in ``data``, replaced there by references
     details: JsonObject | None = None  # those of a VCP v2 answer, written unchanged
+    mcp: JsonObject | None = None  # of an MCP server: its ``structured_content``, if it has one, written unchanged
     action: str | None = None  # ``_specialAction`` of the VCP dialect
     payload: Json = None
     before: str | None = None  # the file's text before a write

@@ -82,8 +82,9 @@ def _read_item(value: dict[str, Any]) -> BatchItem:
 def _extras(extras: Extras) -> dict[str, Any]:
     return {
         "parts": [_part(part) for part in extras.parts], "note": extras.note, "content_key": extras.content_key,
-        "attached": [_part(part) for part in extras.attached], "details": extras.details, "action": extras.action,
-        "payload": extras.payload, "before": extras.before, "after": extras.after, "reads": extras.reads,
+        "attached": [_part(part) for part in extras.attached], "details": extras.details, "mcp": extras.mcp,
+        "action": extras.action, "payload": extras.payload, "before": extras.before, "after": extras.after,
+        "reads": extras.reads,
     }  # fmt: skip
 
 

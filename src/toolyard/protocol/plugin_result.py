@@ -101,6 +101,18 @@ def read_plugin_result(plugin: str, fields: JsonObject, *, warnings: Sequence[st
     return _from_answer(answer, rest, Status(str(status)))
 
 
+def build_structured_result(plugin: str, data: JsonObject, text: str, parts: Sequence[Part], mcp: JsonObject) -> Result:
+    """Return a result of data, text and parts that belong together already, as those of an MCP server do."""
+    data = _repair_surrogates(plugin, data)
+    body = _Body(data=data if fits_envelope(data) else {"result": data}, text=text)
+    plain, extras = body.to_data(Extras(parts=tuple(parts), mcp=mcp))
+    media: list[Json] = [to_reference(part) for part in parts if not isinstance(part, Text)]
+    if media:
+        extras = replace(extras, content_key=content_key(plain))
+        plain[extras.content_key] = media
+    return Result(data=plain, text=text, extras=extras)
+
+
 def _repair_surrogates(plugin: str, answer: JsonObject) -> JsonObject:
     """Return ``answer`` as writable JSON: half a surrogate pair, which JavaScript lets pass, becomes U+FFFD."""
     if json_problem(answer, "its answer") is None:

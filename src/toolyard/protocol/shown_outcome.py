@@ -3,6 +3,7 @@
 import json
 from dataclasses import replace
 
+from toolyard.message import Message
 from toolyard.protocol.content import Blob, Link, Part, Text
 from toolyard.protocol.json import Json, JsonObject
 from toolyard.protocol.outcome import Outcome
@@ -15,24 +16,27 @@ def to_shown(outcome: Outcome) -> Outcome:
     if envelope.error and parts:  # the parts are the plugin's own; the next step is in the text
         rest = (part for part in parts if not isinstance(part, Text) or part.text not in envelope.text)
         parts = (Text(envelope.text), *rest)
-    data = drop_repeats(outcome)
+    text, data = envelope.text, drop_repeats(envelope.data, envelope.text, extras.content_key)
+    if extras.mcp and parts and not envelope.error:  # structured content stays, and a text that repeats it is a part
+        text = text if data else Message("mcp.result_in_data", "The result is in data.")
+        data = envelope.data
     return replace(
         outcome,
-        envelope=envelope if data == envelope.data else replace(envelope, data=data),
+        envelope=envelope
+        if data == envelope.data and text is envelope.text
+        else replace(envelope, text=text, data=data),
         extras=replace(extras, parts=parts, details=None),
         batch=tuple(item._replace(outcome=to_shown(item.outcome)) for item in outcome.batch),
     )
 
 
-def drop_repeats(outcome: Outcome) -> JsonObject:
-    """Return ``data`` without repetitions of the envelope's text: a result that is the text, the texts of the parts."""
-    data, text = outcome.envelope.data, outcome.envelope.text
-    key = outcome.extras.content_key
+def drop_repeats(data: JsonObject, text: str, key: str = "") -> JsonObject:
+    """Return ``data`` without repetitions of ``text``: a result that is the text, texts of the parts under ``key``."""
     if is_repeated(data, text):
         return {}
     remaining = {name: value for name, value in data.items() if not is_repeated(value, text)}
     result = remaining.get("result")
-    if text.startswith(result) if isinstance(result, str) else _is_written(result, text):
+    if text.startswith(result) if isinstance(result, str) else is_written(result, text):
         del remaining["result"]
     content = remaining.get(key)
     if key and isinstance(content, list):
@@ -43,17 +47,18 @@ def drop_repeats(outcome: Outcome) -> JsonObject:
 
 
 def is_repeated(value: Json, text: str) -> bool:
-    """Return whether ``text`` is this value: the same text, or the value as indented JSON."""
+    """Return whether ``text`` is this value: the same text, or the value as JSON."""
     if isinstance(value, str):
         return value == text and bool(value)
-    return (
-        isinstance(value, dict | list)
-        and text[:1] in ("{", "[")
-        and json.dumps(value, ensure_ascii=False, indent=2) == text
-    )
+    if not isinstance(value, dict | list) or text[:1] not in ("{", "["):
+        return False
+    try:
+        return bool(json.loads(text) == value)
+    except (ValueError, RecursionError):
+        return False
 
 
-def _is_written(value: Json, text: str) -> bool:
+def is_written(value: Json, text: str) -> bool:
     """Return whether ``text`` is this number or truth value."""
     return isinstance(value, bool | int | float) and json.dumps(value) == text
 

@@ -96,6 +96,7 @@ class ToolSpec:
     timeout_s: float = 60.0
     splits_batches: bool = False  # built-in tools split numbered batches; plugins get them unchanged
     verbatim: bool = False  # a plugin gets the arguments as they were written; the schema only checks them
+    mcp: JsonObject | None = None  # of an MCP server: its ``output_schema``, if any; its results are no envelopes
     idempotent: bool = False  # a call that was cut off may be run again
     runs_inline: bool = False  # its run waits for nothing but its own work: see engine/inline
     at_once: int = 0  # limit of its concurrent calls, on all hosts together; 0: none of its own

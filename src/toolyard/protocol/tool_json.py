@@ -15,6 +15,7 @@ def spec_to_json(spec: ToolSpec) -> JsonObject:
         "description": spec.description,
         "risk": spec.risk.value,
         "parameters": spec.parameters,
+        "output_schema": (spec.mcp or {}).get("output_schema"),
         "synonyms": dict(spec.synonyms),
         "aliases": list(spec.aliases),
         "timeout_s": spec.timeout_s,
@@ -34,7 +35,7 @@ def spec_to_text(spec: ToolSpec) -> str:
             "ask_always_with": spec.ask_always_with, "fingerprint": spec.fingerprint,
             "plugin_id": spec.plugin_id, "hides_plugins": spec.hides_plugins, "timeout_s": spec.timeout_s,
             "splits_batches": spec.splits_batches, "verbatim": spec.verbatim, "idempotent": spec.idempotent,
-            "at_once": spec.at_once,
+            "at_once": spec.at_once, "mcp": spec.mcp,
         },
         separators=(",", ":"),
     )  # fmt: skip

@@ -21,6 +21,7 @@ from toolyard.protocol.result_limits import (
     Direction,
 )
 from toolyard.protocol.short_value import shorten_text, shorten_value
+from toolyard.protocol.shown_outcome import is_repeated
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +60,7 @@ def to_readable(outcome: Outcome) -> str:
     texts = [part.text for part in outcome.extras.parts if isinstance(part, Text)] or [outcome.envelope.text]
     skipped = {outcome.extras.content_key} if outcome.extras.content_key else set()  # the parts replace it
     data = {key: value for key, value in outcome.envelope.data.items() if key not in skipped and value not in texts}
-    if data:
+    if data and not any(is_repeated(data, text) for text in texts):
         texts.append(json.dumps(data, ensure_ascii=False, indent=2))
     return "\n".join(texts)
 

@@ -403,7 +403,7 @@ class Yard:
         encoded = encode(dialect, call, outcome, uuid=str(uuid4()))
         if not codes:
             return encoded
-        if (envelope := find_envelope(dialect, encoded)) is not None:
+        if (envelope := find_envelope(dialect, encoded, outcome)) is not None:
             envelope.update(outcome.envelope.to_json())
         return encoded
 

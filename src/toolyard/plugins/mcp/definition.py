@@ -48,6 +48,7 @@ class ToolDefinition:
             fingerprint=f"{launch}:{digest_definitions([self])}",
             timeout_s=timeout_s,
             verbatim=True,
+            mcp={} if self.output_schema is None else {"output_schema": self.output_schema},
         )
 
     @property

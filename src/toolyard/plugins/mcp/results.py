@@ -1,10 +1,10 @@
 """Convert a ``CallToolResult`` to a Result or a Failure.
 
-A server that answers in envelopes, as Toolyard itself does, is taken at its word. Texts that only repeat the structured
-content are left out, so that a model reads it once.
+A server that answers in envelopes, as Toolyard itself does, is taken at its word. Structured content is ``data``, and
+goes to MCP clients as it came. Texts that only repeat it are left out, so that a model reads it once.
 """
 
-import json
+from dataclasses import replace
 from typing import Any
 
 import mcp_types as types
@@ -14,31 +14,46 @@ from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure
 from toolyard.protocol.json import Json, JsonObject
 from toolyard.protocol.outcome import Result
-from toolyard.protocol.plugin_result import read_plugin_result
+from toolyard.protocol.plugin_content import read_parts
+from toolyard.protocol.plugin_result import build_structured_result, read_plugin_result
+from toolyard.protocol.plugin_text import to_pretty_json
+from toolyard.protocol.shown_outcome import is_repeated, is_written
 
 
 def to_result(tool: str, result: types.CallToolResult) -> Result:
     structured: Json = result.structured_content
+    has_structured = structured is not None or "structured_content" in result.model_fields_set
+    mcp: JsonObject = {"structured_content": structured} if has_structured else {}
     if isinstance(structured, dict) and {"status", "data", "text", "stats", "context"} <= structured.keys():
-        return read_plugin_result(tool, structured)
+        return _add_mcp(read_plugin_result(tool, structured), mcp)
     content: list[Json] = [_to_part(block) for block in result.content]
     if result.is_error:
         message = "\n".join(_split(content)[0]).strip() or Message(
             "mcp.failed_silently", "{tool} failed and did not say why.", tool=tool
         )
-        data: JsonObject = structured if isinstance(structured, dict) else {}
-        raise Failure(ErrorCode.EXECUTION_ERROR, message, data=data)
-    beside: JsonObject = structured if isinstance(structured, dict) else {}
-    if structured is not None and not beside:
-        beside = {"result": structured}
+        raise Failure(ErrorCode.EXECUTION_ERROR, message, data=structured if isinstance(structured, dict) else {})
+    if not has_structured:
+        return _add_mcp(read_plugin_result(tool, {"status": "success", "result": {"content": content}}), mcp)
+    return _read_structured(tool, structured, content, mcp)
+
+
+def _read_structured(tool: str, structured: Json, content: list[Json], mcp: JsonObject) -> Result:
+    """Return a result whose data is the structured content, and whose parts say all of it, once."""
+    data: JsonObject = structured if isinstance(structured, dict) else {"result": structured}
     texts, media = _split(content)
-    if not content or (not media and _repeats_value(texts, structured)):
-        return read_plugin_result(tool, {"status": "success", "result": structured})
-    if beside.keys() == {"result"} and not media and _repeats_value(texts, beside["result"]):
-        return read_plugin_result(tool, {"status": "success", "result": beside["result"]})
-    if media and _repeats_value(texts, structured):
-        content = media
-    return read_plugin_result(tool, {"status": "success", "result": {**beside, "content": content}})
+    written = to_pretty_json(structured)
+    if not texts or _repeats_value(texts, structured):
+        text = texts[0] if len(texts) == 1 else written
+    elif data.keys() == {"result"} and _repeats_value(texts, data["result"]):
+        text = texts[0] if len(texts) == 1 else to_pretty_json(data["result"])
+    else:  # not every client shows its model more than the parts
+        parts = read_parts([*content, {"type": "text", "text": written}])
+        return build_structured_result(tool, data, "\n".join(texts), parts, mcp)
+    return build_structured_result(tool, data, text, read_parts([{"type": "text", "text": text}, *media]), mcp)
+
+
+def _add_mcp(result: Result, mcp: JsonObject) -> Result:
+    return replace(result, extras=replace(result.extras, mcp=mcp))
 
 
 def _split(content: list[Json]) -> tuple[list[str], list[Json]]:
@@ -50,19 +65,10 @@ def _split(content: list[Json]) -> tuple[list[str], list[Json]]:
 def _repeats_value(texts: list[str], value: Json) -> bool:
     """Return whether texts only repeat this value as JSON, as servers do for clients of older protocols."""
     if len(texts) == 1:
-        return _is_json_of(texts[0], value)
+        return is_repeated(value, texts[0]) or is_written(value, texts[0])
     if not isinstance(value, list) or len(texts) != len(value) or not texts:
         return False
-    return all(_is_json_of(text, item) for text, item in zip(texts, value, strict=True))
-
-
-def _is_json_of(text: str, value: Json) -> bool:
-    if isinstance(value, str):
-        return text == value
-    try:
-        return value is not None and bool(json.loads(text) == value)
-    except (ValueError, RecursionError):
-        return False
+    return all(_repeats_value([text], item) for text, item in zip(texts, value, strict=True))
 
 
 def _to_part(block: types.ContentBlock) -> dict[str, Any]:

@@ -89,7 +89,9 @@ class McpResource(BaseModel):
 
 class McpToolResult(BaseModel):
     content: list[TextPart | McpMedia | McpResource]
-    structuredContent: Envelope  # noqa: N815 as MCP names it
+    structuredContent: Annotated[  # noqa: N815 as MCP names it
+        Any, Field(description="The envelope; of a tool of an MCP server, what the server sent, if it sent any.")
+    ] = None
     isError: bool  # noqa: N815
 
 

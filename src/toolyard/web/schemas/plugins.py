@@ -43,6 +43,9 @@ class ToolRow(BaseModel):
     description: str
     risk: Literal["read", "write", "execute", "network"]
     parameters: Annotated[dict[str, Any], Field(description="A JSON Schema.")]
+    output_schema: Annotated[
+        dict[str, Any] | None, Field(description="A JSON Schema of `data`, as an MCP server declares it.")
+    ]
     synonyms: Annotated[dict[str, str], Field(description="Other names of parameters.")]
     aliases: Annotated[list[str], Field(description="Other names of the tool.")]
     timeout_s: float
