@@ -1901,6 +1901,8 @@ INTEROP: Final = _now(
     ("mcp:results-as-sent", "hard edges",
      ("Structured results and output schemas of an MCP server reach MCP clients, models and programs as the server "
       "sent them.")),
+    ("mcp:unreadable-reply", "reliability R21",
+     "A reply of an MCP server that cannot be parsed, such as one nested 200,000 levels deep, ends its call at once."),
     ("mcp:asks-at-once", "hard edges", "An MCP client that can ask its user gets the question as soon as it is there."),
 )
 

@@ -170,6 +170,35 @@ async def test_an_answer_that_is_no_result_is_a_failure_of_the_server(place: Mcp
     assert outcome.envelope.context["reason"] == "INVALID_OUTPUT"
 
 
+DEEP = "[" * 200_000 + "]" * 200_000
+
+
+@pytest.mark.requirement("mcp:unreadable-reply")
+@pytest.mark.parametrize(
+    "raw",
+    [
+        f'{{"jsonrpc": "2.0", "id": ID, "result": {DEEP}}}',
+        f'{{"result": {{"structuredContent": {{"id": 77, "a": {DEEP}}}, "content": []}}, "jsonrpc": "2.0", "id": ID}}',
+        f'{{"result": {{"content": [{{"type": "text", "text": {DEEP}}}]}}, "id": ID, "jsonrpc": "2.0"}}',
+        '{"jsonrpc":"2.0","id":ID,"result":{"content":[{"type":"text","te',
+    ],
+)
+async def test_a_reply_that_cannot_be_parsed_ends_its_call_at_once_and_no_other(place: McpProject, raw: str) -> None:
+    async with asyncio.timeout(60), place.yard() as yard:
+        await allow(yard)
+        hanging = asyncio.create_task(call(yard, "hang"))
+        await wait_until((place.folder / "hanging").exists)
+        (place.folder / "raw_answer").write_text(raw)
+        outcome = await call(yard, "echo")
+        (place.folder / "raw_answer").unlink()
+        again = await call(yard, "echo", text="x")
+        assert not hanging.done()
+        hanging.cancel()
+    assert outcome.envelope.context["reason"] == "INVALID_OUTPUT"
+    assert "its reply is not JSON, or is nested too deeply" in outcome.envelope.text
+    assert again.envelope.text == "x"
+
+
 async def test_a_program_of_the_project_is_named_relative_to_it(place: McpProject) -> None:
     program = place.project / "bin" / "server"
     program.parent.mkdir()

@@ -1,5 +1,6 @@
 """Answers of MCP servers over HTTP have the same limit as over stdio, counted after decompression."""
 
+import asyncio
 import gzip
 import json
 from collections.abc import AsyncIterator
@@ -20,7 +21,7 @@ class CompressingServer:
     """A server, made of aiohttp, that answers a call with as much as it is told, compressed."""
 
     def __init__(self) -> None:
-        self.megabytes, self.kind = 1, "application/json"
+        self.megabytes, self.depth, self.kind = 1, 0, "application/json"
         self.url = ""
 
     async def answer(self, request: web.Request) -> web.Response:
@@ -28,6 +29,8 @@ class CompressingServer:
         if "id" not in message:
             return web.Response(status=202)
         body = json.dumps({"jsonrpc": "2.0", "id": message["id"]} | self._reply(message)).encode()
+        if self.depth and message["method"] == "tools/call":
+            body = body.replace(b'"content"', b'"deep": ' + b"[" * self.depth + b"]" * self.depth + b', "content"')
         if self.kind == "text/event-stream":
             body = b"event: message\ndata: " + body + b"\n\n"
         headers = {"Content-Type": self.kind, "Content-Encoding": "gzip"}
@@ -55,6 +58,21 @@ async def squeezed() -> AsyncIterator[CompressingServer]:
     async with TestServer(app) as running:
         server.url = str(running.make_url("/mcp"))
         yield server
+
+
+@pytest.mark.requirement("mcp:unreadable-reply")
+@pytest.mark.parametrize("kind", ["application/json", "text/event-stream"])
+async def test_a_reply_that_is_nested_too_deeply_ends_its_call(
+    squeezed: CompressingServer, tmp_path: Path, kind: str
+) -> None:
+    place = McpProject(tmp_path)
+    place.write({"tiny": {"url": squeezed.url}})
+    async with asyncio.timeout(60), place.yard() as yard:
+        await allow(yard)
+        squeezed.kind, squeezed.depth = kind, 200_000
+        outcome = await call(yard, "inflate")
+    assert outcome.envelope.context["reason"] == "INVALID_OUTPUT"
+    assert "nested too deeply" in outcome.envelope.text
 
 
 @pytest.mark.parametrize("kind", ["application/json", "text/event-stream"])

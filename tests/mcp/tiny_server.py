@@ -79,6 +79,11 @@ def main() -> None:
         elif method == "tools/call" and params["name"] == "hang":
             (PLACE / "hanging").touch()
             continue
+        elif method == "tools/call" and (PLACE / "raw_answer").exists():
+            raw = (PLACE / "raw_answer").read_text().replace("ID", str(message["id"]))
+            sys.stdout.write(raw + "\n")
+            sys.stdout.flush()
+            continue
         elif method == "tools/call":
             answer["result"] = call(params["name"], params.get("arguments") or {})
         else:

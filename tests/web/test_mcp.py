@@ -64,22 +64,39 @@ async def test_when_it_cannot_be_loaded_nobody_waits_and_the_next_request_tries_
 
 @pytest.mark.requirement("mcp:server")
 async def test_an_open_stream_of_news_does_not_hold_up_the_end(tmp_path: Path) -> None:
-    hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
     async with asyncio.timeout(180), aiohttp.ClientSession() as client:
         async with run_server(tmp_path, ServerOptions(port=0, grace_s=600.0)) as server:
-            head = {
-                "Authorization": f"Bearer {server.key}",
-                "Accept": "application/json, text/event-stream",
-                "MCP-Protocol-Version": "2025-06-18",
-            }
-            began = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello}
-            async with client.post(f"{server.url}/mcp", json=began, headers=head) as answer:
-                assert answer.status == 200
-                head["Mcp-Session-Id"] = answer.headers["Mcp-Session-Id"]
-                await answer.read()
-            initialized = {"jsonrpc": "2.0", "method": "notifications/initialized"}
-            async with client.post(f"{server.url}/mcp", json=initialized, headers=head) as answer:
-                assert answer.status == 202
+            head = await _begin_session(client, server)
             news = await client.get(f"{server.url}/mcp", headers=head)
             assert (news.status, news.content_type) == (200, "text/event-stream")
         news.close()
+
+
+@pytest.mark.requirement("mcp:server")
+async def test_a_client_that_wants_to_resume_a_stream_gets_a_new_one(server: RunningServer) -> None:
+    async with asyncio.timeout(180), aiohttp.ClientSession() as client:
+        head = await _begin_session(client, server) | {"Last-Event-ID": "no-such-event"}
+        async with client.get(f"{server.url}/mcp", headers=head) as news:
+            assert (news.status, news.content_type) == (200, "text/event-stream")
+        del head["Mcp-Session-Id"]
+        async with client.get(f"{server.url}/mcp", headers=head) as refused:
+            assert refused.status == 400
+
+
+async def _begin_session(client: aiohttp.ClientSession, server: RunningServer) -> dict[str, str]:
+    """Begin a session in the way of 2025 and return the headers of its requests."""
+    hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
+    head = {
+        "Authorization": f"Bearer {server.key}",
+        "Accept": "application/json, text/event-stream",
+        "MCP-Protocol-Version": "2025-06-18",
+    }
+    began = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello}
+    async with client.post(f"{server.url}/mcp", json=began, headers=head) as answer:
+        assert answer.status == 200
+        head["Mcp-Session-Id"] = answer.headers["Mcp-Session-Id"]
+        await answer.read()
+    initialized = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+    async with client.post(f"{server.url}/mcp", json=initialized, headers=head) as answer:
+        assert answer.status == 202
+    return head

@@ -1,6 +1,7 @@
 """Messages of MCP that are read and written without the SDK: calls, their cancels and their results."""
 
-from typing import Any
+import re
+from typing import Any, Final
 
 from toolyard.protocol.json import JsonObject, json_bytes, json_value
 
@@ -8,6 +9,11 @@ RequestId = str | int
 
 _PARAMS = {"name", "arguments", "_meta"}
 _PER_REQUEST = ("progressToken", "traceparent", "tracestate", "baggage")
+_ID = rb'"id"\s*:\s*(?:"([^"\\]*)"|(-?\d+))'
+_VERSION = rb'"jsonrpc"\s*:\s*"2\.0"'
+_ID_FIRST: Final = re.compile(rb"\s*\{\s*(?:" + _VERSION + rb"\s*,\s*)?" + _ID + rb"\s*,")
+_ID_LAST: Final = re.compile(rb",\s*" + _ID + rb"\s*(?:,\s*" + _VERSION + rb"\s*)?\}\s*$")
+_MAX_ID = 500  # bytes at either end of a reply in which its id stands
 _CALL, _CANCELLED = b'"tools/call"', b'"notifications/cancelled"'
 
 
@@ -30,6 +36,17 @@ def parse_cancelled_id(line: bytes) -> RequestId | None:
     return id_ if isinstance(id_, str | int) else None
 
 
+def find_reply_id(line: bytes) -> RequestId | None:
+    """Return the id of a reply that no parser takes, such as one that is nested too deeply; None if it has none.
+
+    Only members at either end are looked at: they belong to the message, not to what is in it.
+    """
+    found = _ID_FIRST.match(line[:_MAX_ID]) or _ID_LAST.search(line[-_MAX_ID:])
+    if found is None:
+        return None
+    return int(found[2]) if found[2] else found[1].decode(errors="replace")
+
+
 def strip_envelope(envelope: object) -> JsonObject:
     """Return the ``_meta`` of a request without what differs from request to request."""
     return (
@@ -50,6 +67,6 @@ def write_response(id_: RequestId, result: JsonObject) -> bytes:
 def _parse_object(line: bytes) -> dict[str, Any]:
     try:
         value = json_value(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     return value if isinstance(value, dict) else {}

@@ -83,7 +83,12 @@ class McpMount:
                     await asyncio.wait_for(self._stop.wait(), LOOK_S)
 
     async def _serve_stream(self, app: "ASGIApp", scope: "Scope", receive: "Receive", send: "Send") -> None:
-        """Serve a notification stream, which would stay open forever, until the mount closes."""
+        """Serve a notification stream, which would stay open forever, until the mount closes.
+
+        Its events have no ids, so there is none to resume it after: a client that names one gets a new stream. The SDK
+        would give no answer at all.
+        """
+        scope = {**scope, "headers": [header for header in scope["headers"] if header[0] != b"last-event-id"]}
         streaming = asyncio.ensure_future(app(scope, receive, send))
         ends = asyncio.ensure_future(self._ends.wait())
         try:

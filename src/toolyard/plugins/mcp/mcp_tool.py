@@ -67,11 +67,18 @@ class McpTool:
     async def _call(self, connection: "Connection", call: ToolCall) -> "CallToolResult":
         """Return what the server answers. Raises Failure."""
         from mcp.shared.exceptions import MCPError
-        from mcp_types import CONNECTION_CLOSED
+        from mcp_types import CONNECTION_CLOSED, PARSE_ERROR
+
+        from toolyard.plugins.mcp.stdio_transport import UNREADABLE
 
         try:
             result = await connection.call(self.definition.name, self._build_arguments(call))
         except MCPError as error:
+            if error.code == PARSE_ERROR and error.message.startswith(UNREADABLE):
+                reason = error.message.partition(": ")[2]
+                if "validation error" in reason:  # of pydantic, which quotes the reply
+                    reason = Message("mcp.unreadable_reply", "its reply is not JSON, or is nested too deeply")
+                raise self._invalid_output(reason) from error
             raise self._protocol_failure(error.message, is_over=error.code == CONNECTION_CLOSED) from error
         except (RuntimeError, ValueError) as error:  # so the SDK says that a result is none
             raise self._invalid_output(str(error)) from error

@@ -1,6 +1,7 @@
 """JSON-RPC over the pipes of a child: one message a line, each way.
 
-A line that is no message is noise and is skipped, into the server's log. A line over ``MAX_LINE`` ends the connection.
+A line that is no message is noise and goes into the server's log; one that was meant to be a reply fails its request.
+A line over ``MAX_LINE`` ends the connection.
 At the end stdin is closed; what has not ended by itself after ``GRACE_S`` is stopped, with everything it started.
 """
 
@@ -15,10 +16,12 @@ import mcp_types as types
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from mcp.shared.message import SessionMessage
 
+from toolyard.dialects.mcp_messages import find_reply_id
 from toolyard.plugins.children import Children
 from toolyard.plugins.launch import ChildProcess
 from toolyard.plugins.pipes import PipeReader
 
+UNREADABLE: Final = "Failed to parse"  # so the SDK begins when it fails a request for the same reason over HTTP
 MAX_LINE: Final = 16 * 2**20
 GRACE_S: Final = 1.0
 Incoming = MemoryObjectReceiveStream[SessionMessage | Exception]
@@ -79,9 +82,13 @@ async def _read_messages(
                 while line := await reader.readline():
                     try:
                         message = types.jsonrpc_message_adapter.validate_json(line, by_name=False)
-                    except ValueError:
+                    except ValueError as error:
                         log(b"[stdout] " + line[:2000])
-                        continue
+                        id_ = find_reply_id(line)
+                        if id_ is None:
+                            continue
+                        problem = types.ErrorData(code=types.PARSE_ERROR, message=f"{UNREADABLE}: {error}")
+                        message = types.JSONRPCError(jsonrpc="2.0", id=id_, error=problem)
                     await received.send(SessionMessage(message))
     finally:
         stdout_ended.set()
