@@ -1903,6 +1903,8 @@ INTEROP: Final = _now(
       "sent them.")),
     ("mcp:unreadable-reply", "reliability R21",
      "A reply of an MCP server that cannot be parsed, such as one nested 200,000 levels deep, ends its call at once."),
+    ("mcp:answers-after-eof", "hard edges",
+     "Over stdio, all that was asked before the input ended is answered, as long as somebody reads the answers."),
     ("mcp:asks-at-once", "hard edges", "An MCP client that can ask its user gets the question as soon as it is there."),
 )
 

@@ -306,16 +306,61 @@ async def test_a_client_starts_it_over_stdio(project: Path, home: Path, mode: st
     assert len(user.asked) == 1
 
 
-def test_messages_may_come_from_a_file(project: Path, home: Path, tmp_path: Path) -> None:
-    hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
-    message = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello}
-    (tmp_path / "messages").write_text(json.dumps(message) + "\n")
+HELLO = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
+
+
+def lines(*requests: tuple[str, dict[str, Any]]) -> bytes:
+    """A session as a client of 2025 writes it: the handshake, and these requests."""
+    messages: list[dict[str, Any]] = [
+        {"id": 0, "method": "initialize", "params": HELLO},
+        {"method": "notifications/initialized"},
+        *({"id": n, "method": method, "params": params} for n, (method, params) in enumerate(requests, 1)),
+    ]
+    return b"".join(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n" for message in messages)
+
+
+@pytest.mark.requirement("mcp:answers-after-eof")
+@pytest.mark.parametrize("from_file", [False, True])
+def test_input_that_ends_right_after_the_requests_gets_every_answer(
+    project: Path, home: Path, tmp_path: Path, from_file: bool
+) -> None:
+    (project / "long.txt").write_text("x" * 70 + "\n" + "a line\n" * 2000)
+    read = ("tools/call", {"name": "Read", "arguments": {"path": "long.txt"}})
+    written = lines(*[read] * 20, ("tools/list", {}))
+    (tmp_path / "messages").write_bytes(written)
     command = stdio(project, home)
     with (tmp_path / "messages").open("rb") as stdin:
+        given: dict[str, Any] = {"stdin": stdin} if from_file else {"input": written}
         ended = subprocess.run(
-            [command.command, *command.args], stdin=stdin, env=command.env, capture_output=True, timeout=180, check=True
+            [command.command, *command.args], **given, env=command.env, capture_output=True, timeout=180, check=True
         )
-    assert json.loads(ended.stdout)["result"]["serverInfo"]["name"] == "toolyard"
+    answers = {answer["id"]: answer for answer in map(json.loads, ended.stdout.splitlines()) if "id" in answer}
+    assert answers[0]["result"]["serverInfo"]["name"] == "toolyard"
+    assert all("a line" in str(answers[n]["result"]) for n in range(1, 21))
+    assert "Read" in str(answers[21]["result"])
+
+
+@pytest.mark.requirement("mcp:answers-after-eof")
+async def test_when_nobody_reads_the_answers_any_more_the_calls_end(project: Path, home: Path) -> None:
+    command = stdio(project, home)
+    process = await asyncio.create_subprocess_exec(
+        command.command,
+        *command.args,
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        env=command.env,
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write(lines(("tools/call", {"name": "Write", "arguments": {"path": "a.txt", "content": "x"}})))
+    async with asyncio.timeout(60):
+        assert b"serverInfo" in await process.stdout.readline()
+        async with Yard(load_config(project, home)) as yard:
+            await wait_until(lambda: yard.approvals.page(("pending",), limit=1))
+        process.stdin.close()
+        process._transport.get_pipe_transport(1).close()  # type: ignore[attr-defined] no public way to stop reading
+        assert await process.wait() == 0
+    assert not (project / "a.txt").exists()
 
 
 @pytest.mark.parametrize("mode", ERAS)

@@ -64,6 +64,12 @@ class QuickCalls:
         run.task.add_done_callback(lambda _: self._finish(id_))
         return True
 
+    async def hand_over_all(self) -> None:
+        """Give all calls that have not ended to the SDK, which answers them."""
+        for id_ in [*self._running]:
+            await self._hand_over(id_)
+        await asyncio.gather(*self._handing)
+
     def _begin(self, params: JsonObject) -> tuple[CallRun | None, str]:
         version = self._server.find_accepted_version(params.get("_meta"))
         arguments = params.get("arguments")

@@ -1,5 +1,8 @@
 """``toolyard mcp serve``: one client on stdin and stdout. stdout carries the protocol and nothing else.
 
+The end of stdin is the end of the questions, not of the answers: what was asked before is answered, as long as somebody
+reads stdout.
+
 Pipes are read and written on the event loop: the SDK's own way takes a thread for each line, which costs as much as a
 third of a call (bench row "mcp"). What is no pipe, such as a file, is left to the SDK.
 """
@@ -12,47 +15,59 @@ import stat
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from typing import Any, Final, cast
 
+import mcp_types as types
+from mcp.shared.message import SessionMessage
+
 from toolyard.mcp.quick_calls import QuickCalls
 from toolyard.mcp.server import McpServer
 from toolyard.yard.yard import Yard
 
 _MAX_QUEUED = 64  # lines that wait for the SDK
+_FLUSH_S = 60.0  # for a client that reads the last answers slowly
 MAX_LINE: Final = 64 * 2**20  # of one message; a longer one ends the connection
 
 
 async def serve(yard: Yard) -> None:
-    """Serve until the client closes stdin."""
+    """Serve until the client has closed stdin and got its answers, or reads them no more."""
     caller = f"mcp:{yard.config.project.resolve()}"
     server = McpServer(yard, lambda _: caller)
-    async with _open_streams(server) as (incoming, outgoing), server.running(refresh=True):
-        await server.sdk.run(incoming, outgoing, server.sdk.create_initialization_options())
+    async with _open_streams(server) as (incoming, outgoing, gone), server.running(refresh=True):
+        requests = _OpenRequests(server, gone)
+        await server.sdk.run(
+            cast("Any", _Incoming(incoming, requests)),
+            cast("Any", _Outgoing(outgoing, requests)),
+            server.sdk.create_initialization_options(),
+        )
 
 
 @contextlib.asynccontextmanager
-async def _open_streams(server: McpServer) -> AsyncIterator[tuple[Any, Any]]:
+async def _open_streams(server: McpServer) -> "AsyncIterator[tuple[Any, Any, asyncio.Future[None]]]":
+    """Yield the messages that come, a stream for those that go, and a future that is done when nobody reads these."""
     from mcp.server.stdio import stdio_server
 
+    loop = asyncio.get_running_loop()
     if not all(_is_pipe(fd) for fd in (0, 1)):
-        async with stdio_server() as streams:
-            yield streams
+        async with stdio_server() as (received, sent):
+            yield received, sent, loop.create_future()
         return
-    loop, reader = asyncio.get_running_loop(), asyncio.StreamReader(limit=MAX_LINE)
+    reader, flow = asyncio.StreamReader(limit=MAX_LINE), _OutputProtocol()
     with _redirect(0, os.open(os.devnull, os.O_RDONLY)) as stdin, _redirect(1, os.dup(2)) as stdout:
         incoming, outgoing = os.fdopen(stdin, "rb", buffering=0), os.fdopen(stdout, "wb", buffering=0)
         hearing, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), incoming)
-        saying, flow = await loop.connect_write_pipe(asyncio.streams.FlowControlMixin, outgoing)
+        saying, _ = await loop.connect_write_pipe(lambda: flow, outgoing)
         writer = asyncio.StreamWriter(saying, flow, None, loop)
         lines = _Lines(reader)
-        output: Any = _Output(writer)
-        sorting = asyncio.create_task(lines.sort(QuickCalls(server, writer.write, lines.put), writer.drain))
+        output = _Output(writer)
+        sorting = asyncio.create_task(lines.sort(QuickCalls(server, output.write_line, lines.put), writer.drain))
         try:
-            async with stdio_server(cast("Any", lines), output) as streams:
-                yield streams
+            async with stdio_server(cast("Any", lines), cast("Any", output)) as (received, sent):
+                yield received, sent, flow.closed
         finally:
             sorting.cancel()
             await asyncio.gather(sorting, return_exceptions=True)
             hearing.close()
             saying.close()
+            await asyncio.wait({flow.closed}, timeout=_FLUSH_S)
 
 
 def _is_pipe(fd: int) -> bool:
@@ -92,6 +107,7 @@ class _Lines:
                 await drain()
             if not await calls.take(line):
                 await self.put(line)
+        await calls.hand_over_all()
         await self.put(b"")
 
     async def put(self, line: bytes) -> None:
@@ -120,9 +136,110 @@ class _Output:
         self._writer = writer
 
     async def write(self, text: str) -> None:
+        self.write_line(text.encode(errors="replace"))
         with contextlib.suppress(OSError):  # the client is gone; the end of stdin says so
-            self._writer.write(text.encode(errors="replace"))
             await self._writer.drain()
+
+    def write_line(self, line: bytes) -> None:
+        if not self._writer.is_closing():  # uvloop raises RuntimeError for a client that is gone
+            self._writer.write(line)
 
     async def flush(self) -> None:
         """Do nothing: ``write`` has sent it already."""
+
+
+class _OutputProtocol(asyncio.streams.FlowControlMixin):
+    """The other side of stdout. ``closed`` is done when all is written, or nobody reads any more."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.closed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        if not self.closed.done():
+            self.closed.set_result(None)
+
+
+class _OpenRequests:
+    """The requests that the SDK has been given and has not answered."""
+
+    def __init__(self, server: McpServer, gone: "asyncio.Future[None]") -> None:
+        self._server, self._gone = server, gone
+        self._ids: set[types.RequestId] = set()
+        self._all_answered = asyncio.Event()
+
+    def note_received(self, item: object) -> None:
+        message = item.message if isinstance(item, SessionMessage) else None
+        if isinstance(message, types.JSONRPCRequest):
+            self._ids.add(message.id)
+        elif isinstance(message, types.JSONRPCNotification) and message.method == "notifications/cancelled":
+            self._note_answered((message.params or {}).get("requestId"))
+
+    def note_sent(self, item: SessionMessage) -> None:
+        if isinstance(item.message, types.JSONRPCResponse | types.JSONRPCError):
+            self._note_answered(item.message.id)
+
+    def _note_answered(self, id_: object) -> None:
+        self._ids -= {id_}
+        if not self._ids:
+            self._all_answered.set()
+
+    async def wait_answered(self) -> None:
+        """Wait until each is answered, or nobody reads the answers. Ends the requests that only wait for news."""
+        self._server.changes.listen.close()
+        if self._ids:
+            self._all_answered.clear()
+            answered = asyncio.ensure_future(self._all_answered.wait())
+            try:
+                await asyncio.wait({answered, self._gone}, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                answered.cancel()
+
+
+class _Incoming:
+    """The messages from the client, as the SDK wants to read them."""
+
+    def __init__(self, stream: Any, requests: _OpenRequests) -> None:
+        self._stream, self._requests = stream, requests
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    def __aiter__(self) -> "_Incoming":
+        return self
+
+    async def __anext__(self) -> Any:
+        try:
+            item = await self._stream.__anext__()
+        except StopAsyncIteration:
+            await self._requests.wait_answered()
+            raise
+        self._requests.note_received(item)
+        return item
+
+    async def __aenter__(self) -> "_Incoming":
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._stream.aclose()
+
+
+class _Outgoing:
+    """The messages to the client, as the SDK wants to write them."""
+
+    def __init__(self, stream: Any, requests: _OpenRequests) -> None:
+        self._stream, self._requests = stream, requests
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    async def send(self, item: SessionMessage) -> None:
+        await self._stream.send(item)
+        self._requests.note_sent(item)
+
+    async def __aenter__(self) -> "_Outgoing":
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._stream.aclose()
