@@ -1359,6 +1359,9 @@ SCHEDULES_AND_APPROVALS: Final = _now(
       "be run by hand.")),
     ("r:R44", "reliability R44", "Suspend and resume of the machine is treated as downtime."),
     ("r:R45", "reliability R45", "A schedule does not fire while the same id still runs."),
+    ("schedule:clock-back", "reliability R41",
+     ("A repeating schedule goes on by the clock of now after that jumped ahead and back, and is not run again for the "
+      "time that it ran for last.")),
     ("r:R46", "reliability R46", "10000 schedules in one minute are all claimed and queued with no stall over 100 ms."),
     ("r:R100", "reliability R100", "An approval nobody answers is denied after 5 min and the model is told."),
     ("r:R101", "reliability R101",

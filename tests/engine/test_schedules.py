@@ -5,7 +5,7 @@ import sqlite3
 import struct
 from collections.abc import Awaitable, Callable
 from contextlib import closing
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -138,6 +138,52 @@ async def test_after_the_clock_jumps_back_nothing_fires_twice() -> None:
     bench.clock.wall = datetime(2026, 11, 15, 11, 0, tzinfo=UTC)
     assert await bench.tick() == 0
     assert len(bench.ran) == 1
+
+
+@pytest.mark.requirement("r:R41", "schedule:clock-back")
+@pytest.mark.parametrize("restarted", [False, True])
+@pytest.mark.parametrize("ahead", [timedelta(hours=2), timedelta(days=3650)])
+async def test_a_repeating_schedule_goes_on_after_the_clock_jumped_ahead_and_back(
+    ahead: timedelta, restarted: bool
+) -> None:
+    bench = Bench()
+    await bench.add(cron="* * * * *")
+    serving = asyncio.create_task(bench.schedules.serve())
+    async with asyncio.timeout(60):
+        for runs in (1, 2):  # the first for the time before the jump, the second for one in a future that never came
+            bench.clock.wall += ahead if runs == 1 else timedelta(seconds=61)
+            await wait_until(lambda: len(bench.ran) == runs)  # noqa: B023 it ends in this round
+        if restarted:
+            serving.cancel()
+            await bench.schedules.drain()
+        bench.clock.wall -= ahead
+        if restarted:
+            bench = Bench(bench.store, bench.clock)
+            serving = asyncio.create_task(bench.schedules.serve())
+        before = len(bench.ran)
+        await wait_for_value(lambda: _is_due_within(bench, 61))
+        bench.clock.advance(61)
+        await wait_until(lambda: len(bench.ran) > before)
+    serving.cancel()
+    await bench.schedules.drain()
+
+
+async def _is_due_within(bench: Bench, seconds: float) -> bool:
+    (schedule,) = await bench.schedules.page(Query(), limit=2)
+    return schedule.due is not None and schedule.due <= bench.clock.now().timestamp() + seconds
+
+
+@pytest.mark.requirement("r:R41", "schedule:clock-back")
+async def test_a_repeating_schedule_is_not_run_twice_for_one_time_when_the_clock_goes_back() -> None:
+    bench = Bench()
+    added = await bench.add(cron="0 18 * * *")
+    bench.clock.advance(1900)
+    assert await bench.tick() == 1
+    bench.clock.wall -= timedelta(hours=2)
+    await bench.schedules.run_missed()
+    stored = await bench.schedules.get(added.id)
+    assert stored is not None
+    assert stored.scheduled_for == "2026-11-16T18:00:00+08:00"
 
 
 @pytest.mark.requirement("r:R43", "r:R44")

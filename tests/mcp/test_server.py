@@ -14,7 +14,7 @@ from mcp_types import InputRequiredResult, TextContent, TextResourceContents
 from tests.mcp.clients import CALLER, ERAS, User, open_client, serve_http, stdio, wait_for_calls
 from tests.plugins.folders import make_plugin
 from tests.plugins.yards import confirm_read
-from tests.waiting import wait_until
+from tests.waiting import wait_for_value, wait_until
 from toolyard.config import load_config
 from toolyard.dialects.plain_name import plain_name
 from toolyard.protocol.envelope import Envelope
@@ -356,9 +356,9 @@ async def test_when_nobody_reads_the_answers_any_more_the_calls_end(project: Pat
     async with asyncio.timeout(60):
         assert b"serverInfo" in await process.stdout.readline()
         async with Yard(load_config(project, home)) as yard:
-            await wait_until(lambda: yard.approvals.page(("pending",), limit=1))
+            await wait_for_value(lambda: yard.approvals.page(("pending",), limit=1))
         process.stdin.close()
-        process._transport.get_pipe_transport(1).close()  # type: ignore[attr-defined] no public way to stop reading
+        process._transport.get_pipe_transport(1).close()  # type: ignore[attr-defined]  # no public way to stop reading
         assert await process.wait() == 0
     assert not (project / "a.txt").exists()
 

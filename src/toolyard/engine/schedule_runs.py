@@ -122,7 +122,7 @@ class ScheduleRuns:
                 return False
             now = self._clock.now()
             run = schedule.end_run(state, text, now.timestamp())
-            due = self._find_next_time(schedule, now)
+            due = self.find_next_time(schedule, now)
             ended = replace(
                 schedule, state=ScheduleState.SCHEDULED if due else state, updated=now.timestamp(), owner="", due=due,
                 runs=schedule.add_run(run),
@@ -131,11 +131,13 @@ class ScheduleRuns:
             if await self._store.commit([ended.to_record()], [ended.to_event(state.value, now.timestamp(), run)]):
                 return True
 
-    def _find_next_time(self, schedule: Schedule, now: datetime) -> float | None:
+    def find_next_time(self, schedule: Schedule, now: datetime) -> float | None:
+        """Return the next time of a repeating schedule: not the one it ran for last, if the clock went back since."""
         if schedule.cron is None:
             return None
         with contextlib.suppress(Failure, StopIteration):
-            return next(iterate_cron(schedule.cron, self.zone, now)).timestamp()
+            times = (time.timestamp() for time in iterate_cron(schedule.cron, self.zone, now))
+            return next(time for time in times if time != schedule.was_due)
         return None
 
 

@@ -2,8 +2,9 @@
 
 A schedule is claimed by compare and set, so it runs once even when several hosts see it due, and never while it still
 runs. One that is overdue by at most the grace runs once and is marked late; an older one expires and can be run by
-hand. A repeating schedule that missed several times runs once. Approval is asked for when it is made and checked again
-when it runs.
+hand. A repeating schedule that missed several times runs once. When the clock went back, it goes on by the new time,
+and is not run again for the time that it ran for last. Approval is asked for when it is made and checked again when it
+runs.
 """
 
 import asyncio
@@ -227,7 +228,8 @@ class Schedules:
     async def run_missed(self) -> list[str]:
         """Claim what is due, then what a damaged index of due times did not show; return the ids of the latter.
 
-        Those are found by their state, which is another index.
+        Those are found by their state, which is another index. Repeating schedules whose next time was set by a clock
+        that was ahead get another one.
         """
         missed: list[str] = []
         now, after = self._clock.now().timestamp(), None
@@ -239,14 +241,26 @@ class Schedules:
                 if schedule.due is not None and schedule.due <= now and await uncancellable(self._claim(schedule, now)):
                     _log.error("%s was due, but not found so: the state is damaged; see '%s'", schedule.id, doctor)
                     missed.append(schedule.id)
+                elif schedule.cron is not None and schedule.updated > now:
+                    await self._set_earlier_time(schedule)
         return missed
+
+    async def _set_earlier_time(self, schedule: Schedule) -> None:
+        """Set the next time of a schedule by the clock of now, if that is earlier."""
+        due = self._runs.find_next_time(schedule, self._clock.now())
+        if due is not None and schedule.due is not None and due < schedule.due:
+            await self._try_move(
+                replace(schedule, due=due, scheduled_for=self.format_time(due)), ScheduleState.SCHEDULED
+            )
 
     async def serve(self) -> None:
         """Claim due schedules until cancelled. Runs go on: ``drain`` waits for them, ``close`` stops them."""
-        self._serving_since = self._clock.now().timestamp()
+        self._serving_since = last = self._clock.now().timestamp()
         for look in itertools.count():
+            now = self._clock.now().timestamp()
+            went_back, last = now < last, now
             try:
-                await (self.tick() if look % _POLLS_PER_SCAN else self.run_missed())
+                await (self.tick() if look % _POLLS_PER_SCAN and not went_back else self.run_missed())
                 self._refused = False
             except StorageError as error:  # a full disk passes; what is due stays due
                 self._refused = True

@@ -190,7 +190,7 @@ class _OpenRequests:
         self._server.changes.listen.close()
         if self._ids:
             self._all_answered.clear()
-            answered = asyncio.ensure_future(self._all_answered.wait())
+            answered: asyncio.Future[Any] = asyncio.ensure_future(self._all_answered.wait())
             try:
                 await asyncio.wait({answered, self._gone}, return_when=asyncio.FIRST_COMPLETED)
             finally:
