@@ -1516,7 +1516,9 @@ STORAGE_AND_HOSTS: Final = _now(
     ("make:soak", "contract §11",
      "make soak runs the full sweeps: every crash point, kill sweep and long fuzz."),
     ("make:bench", "contract §11", "make bench measures side by side with peers and limits and prints ratios."),
-    ("r:R64", "reliability R64", "At the open file limit accepting pauses and recovers without a crash."),
+    ("r:R64", "reliability R64",
+     ("At the open file limit accepting pauses and recovers without a crash; before it, connections leave files for "
+      "plugin starts.")),
     ("limits:defaults", "reliability §7", "Every limit has the default of the table and can be configured."),
 )
 
@@ -1692,6 +1694,10 @@ ROUTES: Final = _now(
     ("http:tools", "contract §9", "GET /v1/tools lists the tools and GET /v1/tools/{name} shows one."),
     ("http:tool-summaries", "console §3",
      "GET /v1/tool-summaries lists the tools without schemas, and other requests are answered while a list is built."),
+    ("http:probes", "reliability §4",
+     "/healthz and /readyz are answered while a burst of requests waits for its turn."),
+    ("http:too-much-work", "reliability P6",
+     "Too much work is refused with 429 and Retry-After before anything runs, and a repeat with the same key runs."),
     ("http:call", "contract §9",
      "POST /v1/tools/{name} takes the arguments as body and answers 200 with any envelope, errors included."),
     ("http:call:dialect", "contract §3, contract §9", "?dialect=NAME answers in that dialect."),

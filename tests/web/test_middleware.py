@@ -13,6 +13,7 @@ import pytest
 from tests.waiting import run_loop_once, wait_until
 from tests.web.conftest import RunningServer, run_server
 from toolyard.config import load_config
+from toolyard.engine.step_limiter import StepLimiter
 from toolyard.errors import ConfigError
 from toolyard.web.connection import BoundedHttpProtocol
 from toolyard.web.logs import JsonFormatter, QueuedLog, escape_unprintable
@@ -342,3 +343,23 @@ async def test_a_client_that_leaves_before_its_body_is_whole_is_no_bug(
     result = [record for record in caplog.records if getattr(record, "fields", {}).get("path") == path]
     assert [record.__dict__["fields"]["status"] in (400, 499) for record in result] == [True]
     assert "a bug in Toolyard" not in caplog.text
+
+
+@pytest.mark.requirement("http:probes")
+async def test_who_watches_the_server_does_not_wait_behind_a_burst(
+    running_server: RunningServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    turn, waiting = asyncio.Event(), asyncio.Event()
+
+    async def wait_for_turn(_: StepLimiter) -> None:
+        waiting.set()
+        await turn.wait()
+
+    monkeypatch.setattr(StepLimiter, "step", wait_for_turn)
+    async with asyncio.timeout(60):
+        listing = asyncio.create_task(running_server.get("/v1/tools"))
+        await waiting.wait()
+        assert [(await running_server.get(path)).status for path in ("/healthz", "/readyz")] == [200, 200]
+        assert not listing.done()
+        turn.set()
+        assert (await listing).status == 200

@@ -26,6 +26,7 @@ from toolyard.web.routes import tools as routes
 from toolyard.web.views.tool import to_json, to_summary_json
 
 ERROR_FIELDS = {"message", "type", "code", "message_code", "message_params"}
+TEXT = {"Content-Type": "text/plain"}
 BLOCK = """<<<[TOOL_REQUEST]>>>
 maid:「始」Nova「末」,
 tool_name:「始」{tool}「末」,
@@ -43,6 +44,28 @@ async def test_the_tools_are_listed_and_shown(running_server: RunningServer) -> 
     assert (response.status, response.json["name"], response.json["risk"]) == (200, "Read", "read")
     assert "path" in response.json["parameters"]["properties"]
     assert (await running_server.get("/v1/tools/Nothing")).status == 404
+
+
+@pytest.mark.requirement("http:too-much-work")
+async def test_too_much_work_is_refused_with_the_time_to_come_again_and_a_repeat_runs(
+    running_server: RunningServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    queue, key = running_server.yard.plugins.host.queue, {"Idempotency-Key": "once"}
+    with monkeypatch.context() as full:
+        full.setattr(queue, "_at_once", 0)
+        full.setattr(queue, "_max_waiting", 0)
+        refused = [
+            await running_server.post("/v1/tools/EchoPlugin", {"text": "x"}),
+            await running_server.post("/v1/tools/EchoPlugin", {"text": "x"}, headers=key),
+            await running_server.request(
+                "POST", "/v1/human/tool", data=BLOCK.format(tool="EchoPlugin", path="x"), headers=TEXT
+            ),
+        ]
+    for one in refused:
+        assert (one.status, one.headers["Retry-After"], one.json["error"]["code"]) == (429, "5", "busy")
+        assert "0 calls are waiting already. Try again in a few seconds" in one.json["error"]["message"]
+    again = await running_server.post("/v1/tools/EchoPlugin", {"text": "x"}, headers=key)
+    assert (again.status, again.json["text"]) == (200, "Echo: x")
 
 
 @pytest.mark.requirement("http:tool-summaries")

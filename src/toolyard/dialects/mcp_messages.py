@@ -31,7 +31,11 @@ def parse_call(line: bytes) -> tuple[RequestId, JsonObject] | None:
 
 def parse_cancelled_id(line: bytes) -> RequestId | None:
     """Return the id of the request that a line cancels; None when it cancels none."""
-    params = _parse_object(line).get("params") if _CANCELLED in line else None
+    return read_cancelled_id(_parse_object(line).get("params")) if _CANCELLED in line else None
+
+
+def read_cancelled_id(params: object) -> RequestId | None:
+    """Return the id of the request that a notification with these parameters cancels."""
     id_ = params.get("requestId") if isinstance(params, dict) else None
     return id_ if isinstance(id_, str | int) else None
 

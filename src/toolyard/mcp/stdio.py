@@ -18,6 +18,7 @@ from typing import Any, Final, cast
 import mcp_types as types
 from mcp.shared.message import SessionMessage
 
+from toolyard.dialects.mcp_messages import read_cancelled_id
 from toolyard.mcp.quick_calls import QuickCalls
 from toolyard.mcp.server import McpServer
 from toolyard.yard.yard import Yard
@@ -174,7 +175,7 @@ class _OpenRequests:
         if isinstance(message, types.JSONRPCRequest):
             self._ids.add(message.id)
         elif isinstance(message, types.JSONRPCNotification) and message.method == "notifications/cancelled":
-            self._note_answered((message.params or {}).get("requestId"))
+            self._note_answered(read_cancelled_id(message.params))
 
     def note_sent(self, item: SessionMessage) -> None:
         if isinstance(item.message, types.JSONRPCResponse | types.JSONRPCError):

@@ -1,14 +1,20 @@
-"""The HTTP protocol of one connection: bounds on request heads, buffered writes, and notice of disconnects.
+"""The HTTP protocol of one connection: bounds on request heads and connections, buffered writes, notice of disconnects.
 
 Uvicorn bounds neither size nor time of a request head; without a bound anybody on this machine could hold its memory
 and its open files. It also writes the head and the body of a response separately; what is written in one iteration of
 the event loop is sent together, because each write costs a good part of a request.
+
+Connections take at most half of the files that the process may open, and leave some where these are few: the rest is
+for the state, providers and plugin starts. One connection more closes another that is idle; if none is, its request is
+answered with 503.
 """
 
 import asyncio
 import logging
+import resource
 from collections import deque
 from collections.abc import Callable
+from itertools import islice
 from typing import Any, Final, cast
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
@@ -20,6 +26,12 @@ DISCONNECTION: Final = "toolyard.disconnection"  # key of the ASGI scope
 _TLS_HANDSHAKE = b"\x16\x03"
 _log = logging.getLogger("toolyard.web")
 _TOO_LARGE = b"HTTP/1.1 431 Request Header Fields Too Large\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
+_TOO_MANY = b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 5\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
+_RESERVED = 96  # files of a server that runs 8 plugins at once (58 measured), with some to spare
+_MIN_CONNECTIONS = 8
+_REFUSED_S = 1.0  # for the request of a connection that is one too many
+_MAX_REFUSED = 16  # of these at a time; further ones are closed at once
+_MAX_LOOKED_AT = 1000  # connections, for one that is idle
 _TOO_SLOW = b"HTTP/1.1 408 Request Timeout\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
 
 
@@ -90,6 +102,7 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         "_disconnection",
         "_head_bytes",
         "_in_head",
+        "_is_refused",
         "_out",
         "_timer",
     )  # in the __dict__ of the base class they would take a kilobyte
@@ -100,15 +113,21 @@ class BoundedHttpProtocol(HttpToolsProtocol):
     def __init__(self, *args: Any, **more: Any) -> None:
         super().__init__(*args, **more)
         self._head_bytes = 0
-        self._in_head = True
+        self._in_head, self._is_refused = True, False
         self._timer: asyncio.TimerHandle | None = None
         self._disconnection = Disconnection()
         self.pipeline = cast("deque[Any]", _Pipeline())
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         self._out = BufferedTransport(transport, self.loop)
+        over = len(self.connections) - _max_connections()
+        if over >= 0 and not self._close_idle_connection():
+            self._is_refused = True
         super().connection_made(cast("asyncio.Transport", self._out))
-        self._start_head_timer()
+        if over >= _MAX_REFUSED:
+            self.transport.close()
+        else:
+            self._start_head_timer()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop_head_timer()
@@ -134,7 +153,10 @@ class BoundedHttpProtocol(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         self._in_head, self._head_bytes = False, 0
         self._stop_head_timer()
-        super().on_headers_complete()
+        if self._is_refused:
+            self._refuse(_TOO_MANY)
+        else:
+            super().on_headers_complete()
 
     def on_message_complete(self) -> None:
         super().on_message_complete()
@@ -144,6 +166,22 @@ class BoundedHttpProtocol(HttpToolsProtocol):
     def on_response_complete(self) -> None:
         self._out.flush()  # the client need not wait for the log
         super().on_response_complete()
+
+    @property
+    def is_idle(self) -> bool:
+        """True after a response, until the next request begins."""
+        cycle = cast("Any", self.cycle)  # None before the first request
+        return cycle is not None and cycle.response_complete and not self._head_bytes
+
+    def _close_idle_connection(self) -> bool:
+        """Close a connection that waits for its next request, so that there is room for this one; False if none is."""
+        looked_at = islice(self.connections, _MAX_LOOKED_AT)
+        idle = next((one for one in looked_at if isinstance(one, BoundedHttpProtocol) and one.is_idle), None)
+        if idle is None:
+            return False
+        idle.transport.close()
+        self.connections.discard(idle)  # it does not count from here on
+        return True
 
     @classmethod
     def _warn_about_tls(cls) -> None:
@@ -155,7 +193,8 @@ class BoundedHttpProtocol(HttpToolsProtocol):
             )
 
     def _start_head_timer(self) -> None:
-        self._timer = self.loop.call_later(self.head_s, self._refuse, _TOO_SLOW)
+        seconds = _REFUSED_S if self._is_refused else self.head_s
+        self._timer = self.loop.call_later(seconds, self._refuse, _TOO_MANY if self._is_refused else _TOO_SLOW)
 
     def _stop_head_timer(self) -> None:
         if self._timer is not None:
@@ -167,3 +206,9 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         if not self.transport.is_closing():
             self.transport.write(answer)
             self.transport.close()
+
+
+def _max_connections() -> int:
+    """Return how many connections may be open: a chat needs two, one of them to its provider."""
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return 2**31 if soft == resource.RLIM_INFINITY else max(_MIN_CONNECTIONS, min(soft // 2, soft - _RESERVED))

@@ -36,6 +36,7 @@ from toolyard.gateway.options import CHAT_HEADER
 from toolyard.gateway.sse import DONE
 from toolyard.message import Message
 from toolyard.own_command import OwnCommand
+from toolyard.protocol.failure import Reason
 from toolyard.protocol.idempotency import RequestRecord
 from toolyard.web.chat_response import ChatResponse
 from toolyard.web.drain import Drain
@@ -267,13 +268,14 @@ class IdempotentRuns:
             run.recording.end(b"data: %b\n\n" % error_body(refusal.status_code, refusal.detail, refusal.code))
 
     async def _has_tool_run(self, run: _Run, made: ChatRun | None = None) -> bool:
-        """Return whether a tool of the request may have run."""
+        """Return whether a tool of the request may have run: not one that was too busy to begin."""
         if made is not None and made.headers.get(SHOULD_RETRY) == "false":
             return True
         try:
-            return bool(await self._idempotency.find_calls(run.started.record))
+            calls = await self._idempotency.find_calls(run.started.record)
         except StorageError:
             return True
+        return any(call.reason != Reason.BUSY for call in calls)
 
     async def _commit_end(self, run: _Run, ending: Awaitable[bool]) -> None:
         """Commit the end of a request. Its clients get their response in any case."""

@@ -7,6 +7,7 @@ that a server adds or changes wait for a review, and the others go on.
 
 import asyncio
 import contextlib
+import math
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
@@ -378,7 +379,8 @@ def _require_startable(name: str, server: _Server, allow: str) -> None:
             name=name,
             wait_s=wait_s,
         )
-        raise Failure(Reason.BUSY, message, hint=Message("hint.try_then", "Try again then."))
+        hint = Message("hint.try_then", "Try again then.")
+        raise Failure(Reason.BUSY, message, hint=hint, context={"retry_after_s": math.ceil(wait_s)})
 
 
 def _add_last_lines(failure: Failure, log: ServerLog) -> Failure:

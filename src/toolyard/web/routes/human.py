@@ -14,6 +14,7 @@ from toolyard.protocol.call import Origin
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.markers import parse_requests
 from toolyard.web.responses import CurrentPrincipal, json_response
+from toolyard.web.routes.tools import require_begun
 from toolyard.web.schemas.common import ErrorBody
 from toolyard.web.schemas.dialects import HumanAnswer, HumanRefusal
 from toolyard.web.security.principal import Principal
@@ -41,14 +42,19 @@ def router(yard: Yard, clock: Clock) -> APIRouter:
         bad = next((str(one["problem"]) for one in blocks if not one["ok"]), "")
         if bad or not blocks:
             return json_response({"error": bad or "the text has no tool request"}, HTTPStatus.BAD_REQUEST)
-        answers = await asyncio.gather(*(_run_block(yard, clock, principal, one) for one in blocks))
+        is_alone = len(blocks) == 1  # of several, the others have run
+        answers = await asyncio.gather(
+            *(_run_block(yard, clock, principal, one, can_refuse=is_alone) for one in blocks)
+        )
         status = HTTPStatus.INTERNAL_SERVER_ERROR if all("plugin_error" in one for one in answers) else HTTPStatus.OK
         return json_response(answers[0] if len(answers) == 1 else answers, status)
 
     return routes
 
 
-async def _run_block(yard: Yard, clock: Clock, principal: Principal, block: JsonObject) -> JsonObject:
+async def _run_block(
+    yard: Yard, clock: Clock, principal: Principal, block: JsonObject, *, can_refuse: bool
+) -> JsonObject:
     arguments, tool = block["args"], str(block["tool"])
     given = arguments if isinstance(arguments, dict) else {}
     call = yard.request(tool, given, caller=principal.caller, origin=Origin.HTTP)
@@ -61,4 +67,6 @@ async def _run_block(yard: Yard, clock: Clock, principal: Principal, block: Json
             return human_schedule_answer(str(data["schedule_id"]), tool, requested=now, due=due)
     else:
         outcome = await yard.settle(call)
+        if can_refuse:
+            require_begun(outcome)
     return human_answer(yard.express(call, outcome, "vcp"), maid=call.maid, at=now)

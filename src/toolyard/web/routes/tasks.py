@@ -26,7 +26,7 @@ from toolyard.web.responses import (
     page_response,
     require_owner,
 )
-from toolyard.web.routes.tools import run_until_disconnect
+from toolyard.web.routes.tools import require_begun, run_until_disconnect
 from toolyard.web.schemas.common import ChangedRecord, Envelope
 from toolyard.web.schemas.records import TaskCount, TaskDetail, TaskFailure, TaskPage
 from toolyard.web.security.principal import Principal
@@ -135,7 +135,9 @@ def _add_repeat_routes(routes: APIRouter, yard: Yard, pushes: Pushes) -> None:
         task = await _get_task(yard, id, principal)
         call = yard.request(task.plugin, repeat_arguments(task), caller=principal.caller, origin=Origin.HTTP)
         call = replace(call, retry_of=task.call_id)
-        return json_response(yard.express(call, await run_until_disconnect(yard, call, request), "envelope"))
+        outcome = await run_until_disconnect(yard, call, request)
+        require_begun(outcome)
+        return json_response(yard.express(call, outcome, "envelope"))
 
 
 async def _get_task(yard: Yard, id_: str, principal: Principal) -> Task:

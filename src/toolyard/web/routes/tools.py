@@ -1,6 +1,7 @@
 """``/v1/tools``: list and call tools.
 
-A call answers 200 with any envelope: a failing tool is no server error. When the client disconnects before its call has
+A call answers 200 with any envelope: a failing tool is no server error. Only a call that could not begin because there
+is too much work is refused with 429. When the client disconnects before its call has
 ended, the call is cancelled, unless it has an ``Idempotency-Key``: then it goes on, and a repeat joins it.
 """
 
@@ -19,7 +20,7 @@ from toolyard.gateway.chat import ChatRun
 from toolyard.message import Message
 from toolyard.protocol.call import Origin, ToolCall
 from toolyard.protocol.call_record import CALL
-from toolyard.protocol.failure import Failure
+from toolyard.protocol.failure import Failure, Reason
 from toolyard.protocol.json import MAX_VALUES, JsonObject, json_bytes, json_problem, json_value
 from toolyard.protocol.outcome import Outcome
 from toolyard.web.idempotency import KEY, KEY_HELP
@@ -39,6 +40,7 @@ _ARGUMENTS: JsonObject = {
         "content": {"application/json": {"schema": {"type": "object"}}},
     }
 }
+_RETRY_S = 5  # unless the failure names another time
 _CALL_ID = re.compile(r"call_[0-9a-f]{32}")
 _CALLER = re.compile(r"cli|yard:[0-9a-f]{32}")
 
@@ -169,7 +171,18 @@ async def _run_call(
     call = replace(call, id=own_id or call.id)
     if later is not None:
         return call, await yard.submit(call, at=str(later))
-    return call, await (yard.settle(call) if own_id else run_until_disconnect(yard, call, request))
+    outcome = await (yard.settle(call) if own_id else run_until_disconnect(yard, call, request))
+    require_begun(outcome)
+    return call, outcome
+
+
+def require_begun(outcome: Outcome) -> None:
+    """Raise Refusal when there was too much work for a call to begin."""
+    envelope = outcome.envelope
+    if envelope.error is not None and envelope.context.get("reason") == Reason.BUSY:
+        wait_s = envelope.context.get("retry_after_s", _RETRY_S)
+        headers = {"Retry-After": str(wait_s)}
+        raise Refusal(HTTPStatus.TOO_MANY_REQUESTS, envelope.text, code="busy", headers=headers)
 
 
 def _express(yard: Yard, options: _CallOptions, call: ToolCall, outcome: Outcome) -> JsonObject:

@@ -3,7 +3,8 @@
 Checked in this order, from the request head alone: Host and proxy, Origin, whether the server accepts work,
 authentication, scope, the CSRF token of a browser session, content type and size of the body. Only then is a byte of
 the body read. Every response, errors included, gets a request id, the security headers and those of CORS. Pure ASGI: it
-buffers and copies nothing. Requests of one burst take turns, so that none holds up everything else.
+buffers and copies nothing. Requests of one burst take turns, so that none holds up everything else; only the probes of
+those who watch the server do not wait for theirs.
 """
 
 import logging
@@ -60,6 +61,7 @@ REQUEST_ID: Final = "toolyard.request_id"
 REQUEST_HEAD: Final = "toolyard.head"
 _VCP_KEY = "VCP_Key="
 _MAX_WARNINGS = 16  # about proxies that are not trusted
+_PROBES = ("/healthz", "/readyz")
 _EVENT_STREAM = b"text/event-stream"
 _UNBUFFERED = (b"x-accel-buffering", b"no")  # nginx would hold events back until its buffer is full
 _CLIENT_CLOSED = 499  # status in logs and metrics of a client that left before its request was complete
@@ -93,7 +95,8 @@ class SecurityMiddleware:
             await self._handle_websocket(scope, receive, send)
 
     async def _handle_http(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
-        await self._limiter.step()
+        if scope["path"] not in _PROBES:
+            await self._limiter.step()
         head = self._enter(scope)
         answer = _ResponseSender(send, head, self.policy)
         scope[REQUEST_ID] = answer.id
