@@ -492,6 +492,10 @@ export type CallState = "running" | "success" | "partial" | "error" | "cancelled
 
 export interface CallStatistics {
   since: number;
+  /** The start of the oldest call that is counted, if `is_capped`. */
+  counted_since: number;
+  /** There are more calls: only the newest 10,000 are counted. */
+  is_capped: boolean;
   total: number;
   by_state: Record<string, number>;
   by_tool: Array<ToolCount>;

@@ -411,7 +411,13 @@ def _suggest_state_fix(file: Path, error: StorageError) -> str:
             )
         case _:
             command = OwnCommand(file.parent).format("restore BACKUP --force")
-            return Message("state.run_restore", "Run: {command}", command=command)
+            return Message(
+                "state.run_restore",
+                "Run: {command}. Without a backup, move {file} away: Toolyard then begins with an empty state, and "
+                "settings, keys and plugins stay.",
+                command=command,
+                file=file,
+            )
 
 
 def repair_state(project: str, home: str | None, stamp: str) -> Check:

@@ -87,15 +87,16 @@ class StorageUnwritable(StorageError):
     @classmethod
     def from_os_error(cls, file: Path, error: OSError) -> Self:
         """Say why a file cannot be written: the disk, the file system, or a missing right."""
+        folder = next(one for one in file.absolute().parents if one.exists())
         if error.errno in FULL:
             return cls(
                 Message(
                     "state.disk_full",
                     "the disk is full: {file} cannot be written; free some space and try again",
-                    file=file,
+                    file=file if file.exists() else folder,
                 )
             )
-        for place in (next(one for one in file.absolute().parents if one.exists()), file):
+        for place in (folder, file):
             if _is_mounted_read_only(place):
                 return cls(
                     Message(

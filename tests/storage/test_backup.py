@@ -5,14 +5,18 @@ import gzip
 import io
 import itertools
 import os
+import re
 import shutil
 import sqlite3
+import subprocess
+import sys
 import tarfile
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from tests.crash.test_failing_disk import may_mount
 from toolyard.errors import StorageError, StorageUnwritable
 from toolyard.protocol.store import NewEvent, Record
 from toolyard.storage import backup
@@ -332,6 +336,24 @@ def test_a_full_disk_is_told_as_such_and_leaves_nothing(
     with pytest.raises(StorageUnwritable, match="the disk is full"):
         prepare(tmp_path / "b.tar.gz", home)
     assert sorted(os.listdir(home)) == before
+
+
+@pytest.mark.requirement("backup:full-disk")
+@pytest.mark.skipif(not may_mount(), reason="needs a file system of its own (unshare and mount)")
+@pytest.mark.parametrize("options", ["size=4k,nr_inodes=1", "size=64k", "size=300k"])
+def test_a_backup_on_a_full_disk_names_a_path_that_exists(home: Path, tmp_path: Path, options: str) -> None:
+    (home / "plugins" / "Big").mkdir(parents=True)
+    (home / "plugins" / "Big" / "noise").write_bytes(os.urandom(500_000))
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mount = f'mount -t tmpfs -o {options} tmpfs "$0" && exec "$@"'
+    command = [sys.executable, "-m", "toolyard", "--home", str(home), "backup", str(disk / "b.tar.gz")]
+    ended = subprocess.run(
+        ["unshare", "-rm", "sh", "-c", mount, str(disk), *command], capture_output=True, text=True, check=False
+    )
+    assert (ended.returncode, ended.stderr.count("the disk is full")) == (1, 1)
+    (named,) = re.findall(r"/[^ :;]+", ended.stderr)
+    assert named in (str(disk), str(home / "state.db"))
 
 
 # --- a state from anywhere ---

@@ -1,6 +1,9 @@
 """Damage inside of a state file: it is found and named, and what can be rebuilt is rebuilt."""
 
 import os
+import random
+import re
+import shutil
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -75,6 +78,41 @@ async def test_records_that_cannot_be_read_need_a_backup_and_the_file_is_left_as
     with pytest.raises(StorageError):
         repair(file, tmp_path / "aside")
     assert (file.read_bytes(), sorted(os.listdir(tmp_path))) == (bytes(content), ["machines", "state.db"])
+
+
+@pytest.mark.requirement("doctor:advice")
+@pytest.mark.parametrize("seed", range(6))
+async def test_a_repair_is_advised_exactly_where_it_helps_whatever_the_damage_is(tmp_path: Path, seed: int) -> None:
+    file, aside, source = tmp_path / "state.db", tmp_path / "aside", random.Random(seed)
+    await fill(file)
+    sound = file.read_bytes()
+    advised = set()
+    for _ in range(25):
+        damaged = bytearray(sound)
+        at = source.randrange(4096, len(sound) - 64)
+        damaged[at : at + 64] = source.choice([bytes(64), source.randbytes(64), damaged[at : at + 63] + b"\xff"])
+        file.write_bytes(damaged)
+        advice = _find_advice(file)
+        advised.add(advice)
+        if advice == "repair":
+            repair(file, aside)
+            check(file, whole=True)
+            shutil.rmtree(aside)
+        elif advice == "restore":
+            with pytest.raises(StorageError, match=r"is as it was: .* restore a backup"):
+                repair(file, aside)
+            assert file.read_bytes()[100:] == damaged[100:]
+    assert {"repair", "restore"} <= advised <= {"repair", "restore", ""}
+
+
+def _find_advice(file: Path) -> str:
+    """What the check of a file advises; empty when it finds nothing."""
+    try:
+        check(file, whole=True)
+    except StorageError as error:
+        (advice,) = re.findall(r"toolyard doctor --(repair)|toolyard (restore) BACKUP", str(error))
+        return "".join(advice)
+    return ""
 
 
 @pytest.mark.requirement("doctor:repair")

@@ -136,7 +136,7 @@ async def test_statistics_have_a_bound_and_take_the_newest() -> None:
     ]  # fmt: skip
     await store.commit(calls)
     result = await compute_statistics(store, since=now, caller=None)
-    assert result["total"] == MAX_CALLS
+    assert (result["total"], result["is_capped"], result["counted_since"]) == (MAX_CALLS, True, now + 600)
     slow = result["slow"]
     assert isinstance(slow, list)
     assert [call["id"] for call in slow if isinstance(call, dict)][:2] == [
@@ -146,6 +146,18 @@ async def test_statistics_have_a_bound_and_take_the_newest() -> None:
     (tool,) = result["by_tool"] if isinstance(result["by_tool"], list) else []
     times = {"p50_ms": 5600.0, "max_ms": MAX_CALLS + 599.0}
     assert tool == {"tool": "LS", "calls": MAX_CALLS, "errors": 0, "cancelled": 0, **times}
+
+
+@pytest.mark.parametrize("more", [-1, 0, 1])
+async def test_statistics_say_whether_they_are_capped(more: int) -> None:
+    store = MemoryStore()
+    calls = [
+        Record(kind=CALL, id=f"call_{n}", state="success", created=n, updated=n, tool="LS")
+        for n in range(MAX_CALLS + more)
+    ]
+    await store.commit(calls)
+    result = await compute_statistics(store, since=0, caller=None)
+    assert (result["is_capped"], result["counted_since"]) == (more > 0, max(more, 0))
 
 
 async def test_what_a_person_stopped_or_did_not_allow_is_no_error() -> None:

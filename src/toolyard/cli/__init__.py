@@ -125,5 +125,5 @@ def main() -> None:
 
 def _describe(error: Exception) -> str:
     if isinstance(error, OSError) and is_disk_refusal(error):
-        return str(StorageUnwritable.from_os_error(Path(str(error.filename or Path.cwd() / "a file")), error))
+        return str(StorageUnwritable.from_os_error(Path(str(error.filename or Path.cwd())), error))
     return f"a bug in Toolyard: {type(error).__name__}: {error} (run again with --verbose for a traceback)"

@@ -1,4 +1,4 @@
-"""Statistics of calls: their number, ends, errors and durations, per tool. At most ``MAX_CALLS``.
+"""Statistics of calls: their number, ends, errors and durations, per tool. Of at most ``MAX_CALLS``, and they say so.
 
 A call that was stopped, or that nobody allowed, is no error of its tool: it counts as cancelled.
 """
@@ -27,13 +27,17 @@ class _Tool:
 
 
 async def compute_statistics(store: Store, *, since: float, caller: str | None) -> JsonObject:
-    """Compute statistics of the newest ``MAX_CALLS`` calls since then, of one ``caller`` or of all."""
+    """Compute statistics of the newest ``MAX_CALLS`` calls since then, of one ``caller`` or of all.
+
+    ``is_capped``: there are more, and ``counted_since`` is later than ``since``.
+    """
     states, codes = Counter[str](), Counter[str]()
     tools: dict[str, _Tool] = {}
     slow: list[CallRecord] = []
     after: PageCursor | None = None
+    query = Query(since=since, caller=caller)
     while sum(states.values()) < MAX_CALLS:
-        records = await store.find(CALL, Query(since=since, caller=caller), limit=_PAGE, after=after)
+        records = await store.find(CALL, query, limit=_PAGE, after=after)
         calls = [CallRecord.from_record(record) for record in records]
         for call in calls:
             stopped = call.reason in STOPPED
@@ -47,12 +51,15 @@ async def compute_statistics(store: Store, *, since: float, caller: str | None) 
             tool.times += [] if call.time_ms is None else [call.time_ms]
         slow = nlargest(_SLOW, (call for call in (*slow, *calls) if call.time_ms is not None), key=_time_ms)
         if len(calls) < _PAGE:
+            after = None
             break
         after = PageCursor(at=calls[-1].started, id=calls[-1].id)
+    is_capped = after is not None and bool(await store.find(CALL, query, limit=1, after=after))
     by_tool = sorted(tools.items(), key=lambda item: (-item[1].calls, item[0]))
     errors: list[Json] = [{"code": code, "count": count} for code, count in codes.most_common()]
     return {
-        "since": since, "total": sum(states.values()), "by_state": dict(states), "errors": errors,
+        "since": since, "counted_since": after.at if is_capped and after else since, "is_capped": is_capped,
+        "total": sum(states.values()), "by_state": dict(states), "errors": errors,
         "by_tool": [_tool_to_json(name, tool) for name, tool in by_tool], "slow": [call.to_json() for call in slow],
     }  # fmt: skip
 

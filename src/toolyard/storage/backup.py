@@ -20,7 +20,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO, Final, NoReturn, Self
 
 from toolyard.crashpoint import crashpoint
-from toolyard.errors import FULL, StorageError, StorageUnwritable
+from toolyard.errors import FULL, StorageError, StorageUnwritable, is_disk_refusal
 from toolyard.message import Message
 from toolyard.storage.secret_key import KEY_FILE
 from toolyard.storage.state_file import STATE, copy
@@ -86,7 +86,7 @@ def back_up(home: Path, archive: Path) -> list[str]:
         raise StorageError(
             Message("backup.archive_exists", "{archive} exists already: name another file", archive=archive)
         )
-    with draft_folder(archive.parent) as draft:
+    with draft_folder(archive.parent) as draft, _report_refusal(archive):
         whole = draft / "archive"
         with (
             open(os.open(whole, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as out,
@@ -189,6 +189,17 @@ def report_full_disk() -> Iterator[None]:
                 "the disk is full: there is no room for what is in the backup; free some space and try again",
             )
         ) from error
+
+
+@contextlib.contextmanager
+def _report_refusal(archive: Path) -> Iterator[None]:
+    """Raise StorageUnwritable instead of an OSError of a disk on which there is no room for an archive."""
+    try:
+        yield
+    except OSError as error:
+        if not is_disk_refusal(error):
+            raise
+        raise StorageUnwritable.from_os_error(archive, error) from error
 
 
 @contextlib.contextmanager

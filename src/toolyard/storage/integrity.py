@@ -1,10 +1,11 @@
 """The integrity of a state file: damage in it, the damaged parts, and their purpose.
 
 Indexes repeat what stands in the records, so they can be rebuilt when every record and event can be read; otherwise a
-backup is needed. What SQLite says about damage often names a page only, or nothing, so each index is then compared
-with the records.
+backup is needed. Which of the two it is, a trial tells: the same rebuild, into a temporary file. What SQLite says about
+damage often names a page only, or nothing, so each index is then compared with the records.
 """
 
+import contextlib
 import re
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,7 +13,9 @@ from pathlib import Path
 from typing import Final
 
 from toolyard.message import Message
+from toolyard.protocol.search_words import list_words
 from toolyard.storage.damage import needs_backup, needs_rebuild
+from toolyard.storage.sqlite_schema import apply_migrations, find_format
 
 USES: Final[Mapping[str, str]] = {
     "sqlite_autoindex_records_1": "records are found by their ids with it",
@@ -27,6 +30,7 @@ USES: Final[Mapping[str, str]] = {
     "records_by_due": "schedules that are due are found with it",
     "words": "text is searched with it",
 }
+UNREADABLE: Final = (sqlite3.DatabaseError, UnicodeError)
 _MOST = 100  # problems to ask for: more tell no more
 _PAGE = 500
 _INDEX = r"\bindex (\w+)"
@@ -50,8 +54,7 @@ def require_sound(db: sqlite3.Connection, file: Path, *, whole: bool = False) ->
     if not problems:
         return
     first = " ".join(problems[0].split())
-    if not all(_is_readable(db, f"SELECT * FROM {table} NOT INDEXED") for table in ("records", "events")):  # noqa: S608
-        raise needs_backup(Message("state.damaged", "{file} is damaged ({reason})", file=file, reason=first), file)
+    require_rebuildable(db, file, first)
     parts = {*_find_names(problems), *_find_damaged(db, problems)}
     affected = "; ".join(f"{part}: {USES[part]}" for part in sorted(parts)) or Message(
         "state.records_readable", "its records can be read"
@@ -66,6 +69,64 @@ def require_sound(db: sqlite3.Connection, file: Path, *, whole: bool = False) ->
         ),
         file,
     )
+
+
+def rebuild(old: sqlite3.Connection, new: sqlite3.Connection, file: Path) -> tuple[int, int, int]:
+    """Copy records and events to an empty database, and make every index anew.
+
+    Returns how many there are, and how many records stood there twice. Raises ``UNREADABLE`` for a record that cannot
+    be read or is none.
+    """
+    new.execute("BEGIN")
+    apply_migrations(new, 0, find_format(old, file))
+    copied = _copy(old, new, "records")
+    events = _copy(old, new, "events")
+    (records,) = new.execute("SELECT count(*) FROM records").fetchone()
+    _index_words(new)
+    _keep_last_number(old, new)
+    new.execute("COMMIT")
+    return records, events, copied - records
+
+
+def require_rebuildable(db: sqlite3.Connection, file: Path, reason: str) -> None:
+    """Raise StorageError when a rebuild of the file would fail, and sqlite3.Error without the room to find out."""
+    with contextlib.closing(sqlite3.connect("", isolation_level=None)) as trial:  # a file that nobody else sees
+        try:
+            db.execute("PRAGMA shrink_memory")  # integrity_check read its pages without the check of their cells
+            rebuild(db, trial, file)
+        except UNREADABLE as error:
+            if getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR):
+                raise
+            damaged = Message("state.damaged", "{file} is damaged ({reason})", file=file, reason=reason)
+            raise needs_backup(damaged, file) from error
+
+
+def _copy(old: sqlite3.Connection, new: sqlite3.Connection, table: str) -> int:
+    """Copy the rows of a table in the order of their numbers, without any index; how many there were."""
+    rows = old.execute(f"SELECT * FROM {table} NOT INDEXED")  # noqa: S608 one of two names
+    marks = ",".join("?" * len(rows.description))
+    copied = 0
+    while page := rows.fetchmany(_PAGE):
+        new.executemany(f"INSERT OR REPLACE INTO {table} VALUES ({marks})", page)  # noqa: S608
+        copied += len(page)
+    return copied
+
+
+def _index_words(db: sqlite3.Connection) -> None:
+    rows = db.execute("SELECT number, text FROM records NOT INDEXED WHERE owner = ''")
+    while page := rows.fetchmany(_PAGE):
+        ready = [(number, said) for number, text in page if (said := " ".join(list_words(text)))]
+        db.executemany("INSERT INTO words (rowid, said) VALUES (?, ?)", ready)
+
+
+def _keep_last_number(old: sqlite3.Connection, new: sqlite3.Connection) -> None:
+    """Let no later event have a number that one had before, though that one may be forgotten."""
+    with contextlib.suppress(sqlite3.DatabaseError):  # else they go on after the last one that is kept
+        (last,) = old.execute("SELECT max(seq) FROM sqlite_sequence WHERE name = 'events'").fetchone()
+        (newest,) = new.execute("SELECT max(seq) FROM events").fetchone()
+        if isinstance(last, int) and last > (newest or 0):
+            new.execute("DELETE FROM sqlite_sequence WHERE name = 'events'")
+            new.execute("INSERT INTO sqlite_sequence VALUES ('events', ?)", (last,))
 
 
 def _find_problems(db: sqlite3.Connection, *, whole: bool) -> list[str]:

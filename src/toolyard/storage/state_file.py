@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from toolyard.errors import StorageBusy, StorageUnwritable
+from toolyard.errors import StorageBusy, StorageIndexDamaged, StorageUnwritable
 from toolyard.message import Message
-from toolyard.storage.integrity import require_sound
+from toolyard.storage.integrity import require_rebuildable, require_sound
 from toolyard.storage.sqlite_error import to_storage_error
 from toolyard.storage.sqlite_schema import require_schema
 
@@ -68,8 +68,18 @@ def copy(file: Path, to: Path) -> None:
 
 
 def _examine(db: sqlite3.Connection, file: Path, *, whole: bool = False) -> None:
-    require_schema(db, file)
+    try:
+        require_schema(db, file)
+    except StorageIndexDamaged as error:
+        require_rebuildable(db, file, str(error))
+        raise
     require_sound(db, file, whole=whole)
+
+
+def be_careful(db: sqlite3.Connection) -> None:
+    """Make a connection run nothing that is in its file, and notice damage in each page that it reads."""
+    db.execute("PRAGMA trusted_schema = OFF")
+    db.execute("PRAGMA cell_size_check = ON")
 
 
 def fold_in(file: Path) -> None:
@@ -103,7 +113,7 @@ def _open_for_reading(file: Path) -> Iterator[sqlite3.Connection]:
         writable = os.access(file, os.W_OK) and os.access(file.parent, os.W_OK)
         mode = "rw" if writable else "ro"  # only a writer can read what still stands in the log beside the file
         with contextlib.closing(sqlite3.connect(f"{_to_uri(file)}?mode={mode}", uri=True, timeout=_BUSY_S)) as db:
-            db.execute("PRAGMA trusted_schema = OFF")
+            be_careful(db)
             yield db
     except (sqlite3.DatabaseError, UnicodeError) as error:  # a message may quote what is in the file
         if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL:

@@ -2,7 +2,7 @@
 import "./style.css";
 import type { ComponentChildren } from "preact";
 import { useEffect } from "preact/hooks";
-import { formatBytes, formatDuration } from "../../lib/clock";
+import { formatBytes, formatDuration, formatMoment } from "../../lib/clock";
 import { codeLink, errorWords, isErrorCode } from "../../lib/error-codes";
 import { formatNumber } from "../../lib/language";
 import { useResource } from "../../lib/resource";
@@ -36,6 +36,8 @@ interface Status {
 }
 interface Stats {
   total: number;
+  is_capped: boolean;
+  counted_since: number;
   by_state: Record<string, number>;
   by_tool: { tool: string; calls: number; errors: number; p50_ms: number; max_ms: number }[];
   errors: { code: string; count: number }[];
@@ -237,6 +239,9 @@ function Day({ stats }: { stats: Stats }) {
   const most = Math.max(...stats.by_tool.map((one) => one.calls), 1);
   return (
     <>
+      {stats.is_capped && (
+        <p class="quiet">{t.capped(formatNumber(stats.total), formatMoment(stats.counted_since))}</p>
+      )}
       <div class="row">
         {Object.entries(stats.by_state).map(([state, n]) => (
           <a key={state} class="status-count" href={`/activity?state=${state}`}>

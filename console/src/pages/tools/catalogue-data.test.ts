@@ -70,7 +70,7 @@ describe("entriesOf", () => {
   });
 
   test("tools are grouped by where they come from, with what they did", () => {
-    const stats = { total: 3, by_tool: [{ tool: "LS", calls: 3, errors: 0, p50_ms: 1, max_ms: 2 }] };
+    const stats = { total: 3, is_capped: false, by_tool: [{ tool: "LS", calls: 3, errors: 0, p50_ms: 1, max_ms: 2 }] };
     const entries = entriesOf(
       [toolOf("LS"), toolOf("far", { kind: "remote" }), toolOf("m", { kind: "mcp" })],
       [],

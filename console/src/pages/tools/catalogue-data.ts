@@ -36,7 +36,8 @@ export const ATTENTION: ReadonlySet<string> = new Set([
 ]);
 
 export function entriesOf(tools: readonly ToolSummary[], plugins: readonly Plugin[], stats: Stats | null): Entry[] {
-  const counted = new Map((stats?.by_tool ?? []).map((one) => [one.tool, one]));
+  const is_capped = stats?.is_capped ?? false;
+  const counted = new Map((stats?.by_tool ?? []).map((one) => [one.tool, { ...one, is_capped }]));
   const byName = new Map(plugins.filter((one) => one.tools.length > 0).map((one) => [one.name, one]));
   const entries = tools.map((tool): Entry => {
     const plugin = (tool.plugin && byName.get(tool.plugin)) || null;

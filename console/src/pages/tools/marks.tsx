@@ -43,7 +43,7 @@ export function DayStats({ stats }: { stats: ToolStats | null }) {
   const rate = stats.errors / stats.calls;
   return (
     <span class="faint tabular" title={t.day}>
-      {t.calls(stats.calls)}
+      {stats.is_capped ? t.callsOrMore(stats.calls) : t.calls(stats.calls)}
       {stats.errors > 0 && (
         <span class={rate >= 0.2 ? "tools-errors bad" : "tools-errors"}> · {t.errors(formatPercent(rate))}</span>
       )}

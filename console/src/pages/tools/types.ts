@@ -107,9 +107,12 @@ export interface ToolStats {
   errors: number;
   p50_ms: number;
   max_ms: number;
+  /** There were more calls than are counted. */
+  is_capped?: boolean;
 }
 export interface Stats {
   total: number;
+  is_capped: boolean;
   by_tool: ToolStats[];
 }
 

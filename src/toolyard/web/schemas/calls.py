@@ -108,6 +108,8 @@ class ErrorCount(BaseModel):
 
 class _CallCounts(StrictModel):
     since: float
+    counted_since: Annotated[float, Field(description="The start of the oldest call that is counted, if `is_capped`.")]
+    is_capped: Annotated[bool, Field(description="There are more calls: only the newest 10,000 are counted.")]
     total: int
     by_state: dict[str, int]
     by_tool: list[ToolCount]
