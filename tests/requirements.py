@@ -1699,6 +1699,8 @@ ROUTES: Final = _now(
     ("doctor:advice", "reliability R06",
      "The doctor advises --repair exactly where it helps; a repair that fails changes nothing and says what is left."),
     ("backup:full-disk", "reliability R62", "A backup for which the disk has no room names a path that exists."),
+    ("config:no-credentials", "security S-91",
+     "An error about a setting quotes an address without its password and the values of its query."),
     ("http:too-much-work", "reliability P6",
      "Too much work is refused with 429 and Retry-After before anything runs, and a repeat with the same key runs."),
     ("http:call", "contract §9",

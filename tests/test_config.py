@@ -1,11 +1,13 @@
 """Settings: where they come from, and what is said when one is wrong."""
 
+import json
 from pathlib import Path
 
 import pytest
 
 from toolyard.config import load_config
 from toolyard.errors import ConfigError, UsageError
+from toolyard.message import Message, to_fields
 from toolyard.protocol.result_limits import Direction
 from toolyard.settings import SETTINGS
 
@@ -183,3 +185,28 @@ def test_every_setting_says_in_plain_words_what_it_does() -> None:
     for setting in SETTINGS:
         assert not setting.about.startswith("Whether"), setting.name
         assert setting.about.endswith("."), setting.name
+
+
+@pytest.mark.requirement("config:no-credentials")
+@pytest.mark.parametrize(
+    ("line", "left"),
+    [
+        ('upstream_url = "ftp://me:{secret}@api.example.org/v1"', "'ftp://[masked]@api.example.org/v1'"),
+        ('upstream_url = "me:{secret}@api.example.org/v1"', "'[masked]@api.example.org/v1'"),
+        ('upstream_url = "ftp://api.example.org/v1?key={secret}&b=2"', "v1?key=[masked]&b=[masked]'"),
+        ('public_url = "https://{secret}@example.org"', "'https://[masked]@example.org'"),
+        ('allowed_origins = ["https://a.example", "https://u:{secret}@b.example"]', "'https://[masked]@b.example'"),
+        ('[upstreams.far]\nurl = "ftp://me:{secret}@far.example"', "'ftp://[masked]@far.example'"),
+        ('database = "mysql://me:{secret}@db"', "postgresql://"),
+        ('[upstream_options]\nproxy = "ftp://me:{secret}@proxy"', "proxy"),
+    ],
+)
+def test_a_wrong_address_is_quoted_without_its_password_or_key(tmp_path: Path, line: str, left: str) -> None:
+    secret = "hunter2/p@ss"
+    (tmp_path / "config.toml").write_text(line.format(secret=secret))
+    with pytest.raises(ConfigError) as told:
+        load_config(tmp_path, tmp_path)
+    (problem,) = told.value.problems
+    assert left in problem
+    assert isinstance(problem, Message)
+    assert "hunter2" not in problem + json.dumps(to_fields("message", problem))

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from toolyard.errors import ConfigError, UsageError
-from toolyard.message import Message
+from toolyard.message import Message, replace_in_message
 from toolyard.own_command import FOR_DEFAULT_HOME, OwnCommand
 from toolyard.settings import SETTINGS, Setting, Settings
 
@@ -106,7 +106,7 @@ def load_config(
             except ValueError as error:
                 where = _find_place(file, text, setting.name) if source == str(file) else source
                 problem = Message("settings.wrong_value", "{name}: {error}", name=setting.name, error=error)
-                problems.append(_at(where, problem))
+                problems.append(_at(where, _hide_credentials(problem, value)))
     if problems:
         raise ConfigError(*problems)
     given = tuple(Path(one).absolute() for one in plugin_folders)
@@ -246,6 +246,15 @@ def _find_place(file: Path, text: str, key: str) -> str:
         line=text.count("\n", 0, at) + 1,
         column=at - text.rfind("\n", 0, at),
     )
+
+
+def _hide_credentials(problem: str, value: object) -> str:
+    """Return a problem with a setting without the password or key in an address that it quotes."""
+    from toolyard.protocol.mask import find_credentials  # only for a setting that is wrong
+
+    for secret, shown in find_credentials(value):
+        problem = replace_in_message(problem, secret, shown)
+    return problem
 
 
 def _at(place: str, problem: str) -> str:

@@ -1,6 +1,10 @@
 """Masking: secrets are removed from what is echoed."""
 
+import base64
+import itertools
 import json
+import re
+from urllib.parse import quote, quote_plus, urlencode
 
 import pytest
 
@@ -14,8 +18,36 @@ pytestmark = pytest.mark.requirement("envelope:context:params-masked")
 def test_a_known_secret_is_masked_wherever_it_stands() -> None:
     mask = Mask(["hunter2-long", "hunter2-long-er"])
     assert mask.json({"a": ["x hunter2-long-er y", {"hunter2-long": "hunter2-long"}]}) == {
-        "a": [f"x {MASK} y", {"hunter2-long": MASK}]
+        "a": [f"x {MASK} y", {MASK: MASK}]
     }
+
+
+@pytest.mark.requirement("s:S-91")
+def test_names_are_masked_too_none_is_lost_and_what_comes_back_is_as_it_was_stored() -> None:
+    mask = Mask(["hunter2-long", "other-secret"])
+    stored: Json = {"hunter2-long": 1, "a other-secret b": {"other-secret": "x"}, "other-secret": [2], "plain": "y"}
+    shown = mask.json(stored)
+    assert shown == {MASK: 1, f"a {MASK} b": {MASK: "x"}, f"{MASK} 2": [2], "plain": "y"}
+    assert list(shown) == [MASK, f"a {MASK} b", f"{MASK} 2", "plain"]
+    assert mask.mask_known(stored) == mask.log_json(stored) == mask.describe(stored)[0] == shown
+    assert mask.restore(shown, stored) == stored
+
+
+@pytest.mark.requirement("s:S-91")
+@pytest.mark.parametrize("secret", ["s3cr3t+key/with=signs", "pässwörd 123", "plainword", "sk-123"])
+def test_a_known_secret_is_masked_as_urls_and_base64_write_it_too(secret: str) -> None:
+    mask, raw = Mask([secret]), secret.encode()
+    urls = [quote(secret, safe=""), quote(secret), quote_plus(secret), urlencode({"key": secret}).partition("=")[2]]
+    urls += [re.sub("%..", lambda code: code[0].lower(), url) for url in urls]
+    for url in urls:
+        assert mask.text(f"https://example.com/?key={url}&b=1") == f"https://example.com/?key={MASK}&b=1"
+    for encode in (base64.b64encode, base64.urlsafe_b64encode):
+        for before, after in itertools.product(("", "u", "me", "you", "user:"), ("", "x", "yz", "\nend")):
+            text = encode(before.encode() + raw + after.encode()).decode()
+            masked = mask.text(f"Authorization: Basic {text}")
+            assert MASK in masked
+            left = masked.replace(MASK, "").removeprefix("Authorization: Basic ")
+            assert len(left) <= -(-len(before) * 4 // 3) + -(-len(after) * 4 // 3) + 6
 
 
 @pytest.mark.parametrize("secret", ['pass"word\\1', "密码是 9x7", "line-1\nline-2", "a/b/c/d/e", "tab\there"])

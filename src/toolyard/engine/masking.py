@@ -1,13 +1,18 @@
-"""Masking: secrets removed from everything that is echoed, stored or shown (S-91)."""
+"""Masking: secrets removed from everything that is echoed, stored or shown (S-91).
 
+A secret is found as it is, and as JSON, URLs and Base64 write it, in texts and in the names of members.
+"""
+
+import base64
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from typing import TYPE_CHECKING
+from urllib.parse import quote, quote_plus
 
 from toolyard.message import Message
-from toolyard.protocol.json import Json
+from toolyard.protocol.json import Json, JsonObject
 from toolyard.protocol.mask import MASK, describe_masked
 
 if TYPE_CHECKING:
@@ -23,8 +28,9 @@ _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _LONGEST_NAME = 60  # of those that are worth remembering: the same ones come again and again
 _CONTAINERS = (dict, list)
 _LONG = 1000  # characters of a text that is worth a first look for each secret
-_MAX_FORMS = 32  # of secrets that are looked for one by one
+_MAX_FORMS = 250  # of secrets that are looked for one by one, which takes a tenth of the pattern's time
 _SHORTEST = 6  # a shorter "secret" would also hit ordinary words
+_PERCENT = re.compile("%[0-9A-F]{2}")
 
 
 class Mask:
@@ -88,8 +94,8 @@ class Mask:
             return [self.json(item) if known or isinstance(item, _CONTAINERS) else item for item in value]
         if not isinstance(value, dict):
             return value
-        masked = dict(value)
-        for key, inner in value.items():
+        masked = dict(value) if known is None or not known.search("\n".join(value)) else _map_names(value, self.text)
+        for key, inner in zip(list(masked), value.values(), strict=True):
             if isinstance(inner, str):
                 if _is_short_secret_name(key) if len(key) <= _LONGEST_NAME else _is_secret_name(key):
                     masked[key] = MASK
@@ -110,7 +116,7 @@ class Mask:
         if isinstance(value, dict):
             return {
                 key: self._describe(inner, f"{at}/{_escape_pointer(key)}", hidden, secret=_is_secret_name(key))
-                for key, inner in value.items()
+                for key, inner in _map_names(value, self.text).items()
             }
         if not isinstance(value, str):
             return value
@@ -142,22 +148,63 @@ def _map_texts(value: Json, change: Callable[[str], str]) -> Json:
         return change(value)
     if isinstance(value, list):
         return [_map_texts(item, change) for item in value]
-    return {key: _map_texts(inner, change) for key, inner in value.items()} if isinstance(value, dict) else value
+    if not isinstance(value, dict):
+        return value
+    return {key: _map_texts(inner, change) for key, inner in _map_names(value, change).items()}
+
+
+def _map_names(value: JsonObject, change: Callable[[str], str]) -> JsonObject:
+    """Return an object with changed names, in their order; two that become alike stay two."""
+    changed: JsonObject = {}
+    for key, inner in value.items():
+        name = new = change(key)
+        number = 1
+        while name in changed or (name != key and name in value):
+            number += 1
+            name = f"{new} {number}"
+        changed[name] = inner
+    return changed
 
 
 def _escaped_forms(secret: str) -> Iterator[str]:
-    """Yield a secret verbatim, as JSON writes it, and as JSON inside JSON writes it."""
+    """Yield a secret verbatim, as JSON and JSON inside JSON write it, as URLs write it, and as Base64 does."""
     yield secret
+    yield from _percent_forms(secret)
+    yield from _base64_forms(secret.encode(errors="surrogatepass"))
     for ascii_ in (False, True):
         once = json.dumps(secret, ensure_ascii=ascii_)[1:-1]
         yield from (once, once.replace("/", "\\/"), json.dumps(once, ensure_ascii=ascii_)[1:-1])
+
+
+def _percent_forms(secret: str) -> Iterator[str]:
+    """Yield a secret as a path, a query and a form of a URL write it, in either case."""
+    for form in (
+        quote(secret, safe="", errors="replace"),
+        quote(secret, errors="replace"),
+        quote_plus(secret, errors="replace"),
+    ):
+        yield from (form, _PERCENT.sub(lambda code: code[0].lower(), form))
+
+
+def _base64_forms(secret: bytes) -> Iterator[str]:
+    """Yield what Base64 always makes of a secret, alone or at any place in other bytes, as after "user:"."""
+    for encode in (base64.b64encode, base64.urlsafe_b64encode):
+        yield encode(secret).decode()
+        for before in range(3):
+            whole = encode(bytes(before) + secret).decode()
+            begin = -(-before * 8 // 6)  # a character that also has bits of what is before or after is left out
+            yield whole[begin : (before + len(secret)) * 8 // 6]
 
 
 def _restore(sent: Json, stored: Json, shown: Json) -> Json:
     if sent == shown:
         return stored
     if isinstance(sent, dict) and isinstance(stored, dict) and isinstance(shown, dict):
-        return {key: _restore(value, stored.get(key), shown.get(key)) for key, value in sent.items()}
+        names = dict(zip(shown, stored, strict=True))  # names are masked too, in their order
+        return {
+            names.get(key, key): _restore(value, stored.get(names.get(key, key)), shown.get(key))
+            for key, value in sent.items()
+        }
     if isinstance(sent, list) and isinstance(stored, list) and isinstance(shown, list) and len(sent) == len(stored):
         return [_restore(new, old, seen) for new, old, seen in zip(sent, stored, shown, strict=True)]
     return sent
