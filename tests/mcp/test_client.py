@@ -184,7 +184,7 @@ DEEP = "[" * 200_000 + "]" * 200_000
     ],
 )
 async def test_a_reply_that_cannot_be_parsed_ends_its_call_at_once_and_no_other(place: McpProject, raw: str) -> None:
-    async with asyncio.timeout(60), place.yard() as yard:
+    async with asyncio.timeout(180), place.yard() as yard:
         await allow(yard)
         hanging = asyncio.create_task(call(yard, "hang"))
         await wait_until((place.folder / "hanging").exists)

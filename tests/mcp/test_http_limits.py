@@ -67,7 +67,7 @@ async def test_a_reply_that_is_nested_too_deeply_ends_its_call(
 ) -> None:
     place = McpProject(tmp_path)
     place.write({"tiny": {"url": squeezed.url}})
-    async with asyncio.timeout(60), place.yard() as yard:
+    async with asyncio.timeout(180), place.yard() as yard:
         await allow(yard)
         squeezed.kind, squeezed.depth = kind, 200_000
         outcome = await call(yard, "inflate")

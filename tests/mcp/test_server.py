@@ -111,7 +111,7 @@ async def test_a_question_that_is_asked_before_anybody_waits_for_it_reaches_the_
 ) -> None:
     user = User()
     async with (
-        asyncio.timeout(60),
+        asyncio.timeout(180),
         open_client(project, home, mode=mode, beat_s=3600, elicitation_callback=user) as (client, _),
     ):
         result = await client.call_tool("Write", {"path": "a.txt", "content": "x"})
@@ -353,7 +353,7 @@ async def test_when_nobody_reads_the_answers_any_more_the_calls_end(project: Pat
     assert process.stdin is not None
     assert process.stdout is not None
     process.stdin.write(lines(("tools/call", {"name": "Write", "arguments": {"path": "a.txt", "content": "x"}})))
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(180):
         assert b"serverInfo" in await process.stdout.readline()
         async with Yard(load_config(project, home)) as yard:
             await wait_for_value(lambda: yard.approvals.page(("pending",), limit=1))

@@ -75,9 +75,10 @@ class McpTool:
             result = await connection.call(self.definition.name, self._build_arguments(call))
         except MCPError as error:
             if error.code == PARSE_ERROR and error.message.startswith(UNREADABLE):
-                raise self._invalid_output(
-                    Message("mcp.unreadable_reply", "its reply is not JSON, or is nested too deeply")
-                ) from error
+                reason = error.message.partition(": ")[2]
+                if "validation error" in reason:  # of pydantic, which quotes the reply
+                    reason = Message("mcp.unreadable_reply", "its reply is not JSON, or is nested too deeply")
+                raise self._invalid_output(reason) from error
             raise self._protocol_failure(error.message, is_over=error.code == CONNECTION_CLOSED) from error
         except (RuntimeError, ValueError) as error:  # so the SDK says that a result is none
             raise self._invalid_output(str(error)) from error
