@@ -2017,6 +2017,12 @@ CONSOLE_WAITING: Final = _now(
     ("console:zoom", "console", "At 400 % zoom no page scrolls sideways, and nothing is covered."),
     ("console:print", "console",
      "A conversation prints whole, in light colours and without controls; so do approvals and the panel of a call."),
+    ("console:chat:tasks", "console §2, 001 §5",
+     ("The result of a task stands in the chat that began it, once: where the reply has its placeholder, else under the "
+      "call, whatever the reply says and however long the receipt is.")),
+    ("console:approvals:scroll", "console §7",
+     ("Where the changes or the arguments of an approval end, wheel and finger move the page; nothing but a dialog "
+      "holds them.")),
 )
 
 FINDING: Final = _now(

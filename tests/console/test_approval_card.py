@@ -10,7 +10,7 @@ from tests.console.flows import Steps
 from tests.console.looks import access_faults, layout_faults
 from tests.console.seeding import active, send_chat, untranslated
 from tests.console.talking import KEY, Talking, ended, say
-from tests.console.visit import PHONE, Visit, visiting
+from tests.console.visit import DESKTOP, PHONE, Visit, visiting
 from tests.waiting import wait_for_value
 from toolyard.protocol.request_text import format_request
 
@@ -97,6 +97,63 @@ async def test_the_card_in_a_chat_is_the_one_of_the_page_and_each_answer_is_seen
         assert (chat.host.project / "card" / "three.md").read_text() == "two\n", "the chat asked once more"
         visit.allowed += ["409"]
         assert visit.wrong() == other.wrong() == []
+
+
+@pytest.mark.requirement("console:approvals:scroll")
+@pytest.mark.parametrize("size", [DESKTOP, PHONE])
+@pytest.mark.parametrize("place", ["chat", "approvals"])
+async def test_wheel_and_finger_move_the_page_where_the_changes_and_the_arguments_end(
+    browser: Browser, chat: Talking, size: tuple[int, int], place: str
+) -> None:
+    content = "\n".join(f"line {n}" for n in range(200))
+    path = f"scroll/{place}-{size[0]}.md"
+    words = asking(chat, f"Scroll in {place} at {size[0]}, please.", {"path": path, "content": content})
+    async with visiting(browser, chat.host, size=size) as visit:
+        page = visit.page
+        await visit.go("/chat")
+        await say(visit, words)
+        await pending(chat, path)
+        if place == "approvals":
+            await visit.go("/approvals")
+        one = card(page).filter(has_text=path)
+        await expect(button(one, "Allow once")).to_be_enabled()
+        # Room below the card, so that the page can move on from wherever it is.
+        await one.evaluate("(card) => card.parentElement.append(document.createElement('p'))")
+        await one.locator("xpath=following-sibling::p").evaluate("(room) => { room.style.height = '2000px' }")
+        for part in (".apr-patch", ".apr-arguments"):
+            box = one.locator(part)
+            for rest in ("box.scrollHeight", "0"):  # at its end the page goes on, at its beginning it goes back
+                await box.evaluate(f"(box) => {{ box.scrollIntoView({{block: 'center'}}); box.scrollTop = {rest} }}")
+                before, step = await top_of(one), -200 if rest == "0" else 200
+
+                async def turn(box: Locator = box, before: float = before, step: int = step) -> bool:
+                    await scroll_over(visit, box, step, touch=size == PHONE)
+                    return (before - await top_of(one)) * step > 0
+
+                # Lines that come into view may be higher than was guessed: then the box itself goes on for a bit.
+                await wait_for_value(turn, within_s=30)
+        await button(one, "Deny").click()
+        assert visit.wrong() == []
+
+
+async def top_of(node: Locator) -> float:
+    return float(await node.evaluate("(node) => node.getBoundingClientRect().top"))
+
+
+async def scroll_over(visit: Visit, box: Locator, distance: int, *, touch: bool) -> None:
+    """Turn the wheel, or move a finger, over the middle of a box."""
+    at = await box.bounding_box()
+    assert at is not None
+    x, y = at["x"] + at["width"] / 2, at["y"] + at["height"] / 2
+    if not touch:
+        await visit.page.mouse.move(x, y)
+        await visit.page.mouse.wheel(0, distance)
+        return
+    device = await visit.context.new_cdp_session(visit.page)
+    for event, down in (("touchStart", 0), *(("touchMove", part * distance / 8) for part in range(1, 9))):
+        at_finger = [{"x": x, "y": y - down}]
+        await device.send("Input.dispatchTouchEvent", {"type": event, "touchPoints": at_finger})
+    await device.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
 
 
 @pytest.mark.requirement("console:approvals:card", "console:layout", "console:languages", "console:accessible")

@@ -14,7 +14,7 @@ import { Elapsed } from "../../ui/time";
 import type { RecordedCall } from "./details";
 import type { Call } from "./model";
 import { TaskChip } from "./task";
-import { findPlaceholders } from "./tasks";
+import { taskKey, tasksOf, type ShownTasks } from "./tasks";
 import { words } from "./words";
 
 const ApprovalPanel = lazyPage<{ call: Call; number: number | null; onAnswer: (answer: string) => void }>(() =>
@@ -30,12 +30,12 @@ const FOLDED = 5; // so many lines and more come folded when they are looked at 
 export function Calls({
   calls,
   growing,
-  mentioned,
+  shownTasks,
   onMark,
 }: {
   calls: Call[];
   growing: boolean;
-  mentioned: (id: string) => boolean;
+  shownTasks: ShownTasks;
   onMark: (id: string, answered: string) => void;
 }) {
   const t = words();
@@ -93,11 +93,11 @@ export function Calls({
         </div>
       )}
       {calls
-        .flatMap((call) => findPlaceholders(call.text))
-        .filter((mark) => !mentioned(mark.id))
-        .map((mark) => (
-          <div key={mark.id} class="chat-task-line">
-            <TaskChip {...mark} />
+        .flatMap(tasksOf)
+        .filter((task) => !shownTasks.value.has(taskKey(task))) // what the reply makes of it need not name the task
+        .map((task) => (
+          <div key={taskKey(task)} class="chat-task-line">
+            <TaskChip {...task} />
           </div>
         ))}
     </div>

@@ -2,6 +2,7 @@
 import { hasScope, type Failure } from "../../lib/api";
 import type { Attachment } from "./attachments";
 import type { TokenUse } from "./context-use";
+import type { TaskName } from "./tasks";
 import { REPLY_OPTIONS, type ReplyOptions } from "./reply-options";
 
 export type CallState =
@@ -34,6 +35,8 @@ export interface Call {
   left: number;
   approval: string | null;
   answered: string;
+  /** What goes on after it. */
+  tasks?: TaskName[];
 }
 export type Piece = Thinking | Text | Call;
 

@@ -13,6 +13,7 @@ import {
   type Thinking,
   type Usage,
 } from "./model";
+import type { TaskName } from "./tasks";
 
 interface ToolEvent {
   type?: string;
@@ -27,6 +28,7 @@ interface ToolEvent {
   text_code?: string;
   text_params?: object;
   media_left_out?: number;
+  tasks?: TaskName[];
   at?: number;
   provider?: string;
   code?: string;
@@ -129,6 +131,7 @@ function applyToolEvent(message: Message, toolEvent: ToolEvent, now: number): Me
       ended: one.started + (toolEvent.time_ms || now - one.started * 1000) / 1000,
       media: mediaOf(toolEvent.media ?? []),
       left: toolEvent.media_left_out ?? 0,
+      ...(toolEvent.tasks && { tasks: toolEvent.tasks }),
     }),
   );
 }
