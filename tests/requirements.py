@@ -1515,6 +1515,7 @@ STORAGE_AND_HOSTS: Final = _now(
     ("make:bench", "contract §11", "make bench measures side by side with peers and limits and prints ratios."),
     ("r:R64", "reliability R64", "At the open file limit accepting pauses and recovers without a crash."),
     ("limits:defaults", "reliability §7", "Every limit has the default of the table and can be configured."),
+    ("cli:journal:waits", "contract §8", "The journal says of a call that waits for approval that it waits."),
 )
 
 STORAGE_AND_HOSTS_TO_COME: Final = _later(
@@ -2018,8 +2019,13 @@ CONSOLE_WAITING: Final = _now(
     ("console:print", "console",
      "A conversation prints whole, in light colours and without controls; so do approvals and the panel of a call."),
     ("console:chat:tasks", "console §2, 001 §5",
-     ("The result of a task stands in the chat that began it, once: where the reply has its placeholder, else under the "
-      "call, whatever the reply says and however long the receipt is.")),
+     ("The result of a task stands in the chat that began it, once: where the reply has its placeholder, else under "
+      "the call, whatever the reply says and however long the receipt is.")),
+    ("console:chat:undo", "console §2, §4",
+     "What a call did to files is undone at its card in the chat, which says what is restored and what is deleted."),
+    ("console:approvals:together", "console",
+     ("Different calls of a chat that wait together are allowed or denied with one press, once each of them is shown "
+      "in full.")),
     ("console:approvals:scroll", "console §7",
      ("Where the changes or the arguments of an approval end, wheel and finger move the page; nothing but a dialog "
       "holds them.")),

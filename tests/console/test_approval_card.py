@@ -1,10 +1,11 @@
 """The card of an approval where it is not on its page: in the chat that asked, and at an address of its own."""
 
 import asyncio
+import re
 from typing import Any
 
 import pytest
-from playwright.async_api import Browser, Locator, Page, expect
+from playwright.async_api import Browser, Locator, Page, Route, expect
 
 from tests.console.flows import Steps
 from tests.console.looks import access_faults, layout_faults
@@ -97,6 +98,68 @@ async def test_the_card_in_a_chat_is_the_one_of_the_page_and_each_answer_is_seen
         assert (chat.host.project / "card" / "three.md").read_text() == "two\n", "the chat asked once more"
         visit.allowed += ["409"]
         assert visit.wrong() == other.wrong() == []
+
+
+@pytest.mark.requirement("console:approvals:together", "console:layout", "console:accessible")
+@pytest.mark.parametrize(("place", "size"), [("chat", DESKTOP), ("chat", PHONE), ("approvals", PHONE)])
+async def test_different_calls_that_wait_together_are_allowed_or_denied_with_one_press(
+    browser: Browser, chat: Talking, place: str, size: tuple[int, int]
+) -> None:
+    for effect, names in (("Deny", ("one", "two")), ("Allow", ("one", "two", "three"))):
+        paths = [f"together/{effect}-{place}-{size[0]}-{name}.md" for name in names]
+        requests = [format_request("Write", {"path": path, "content": f"in {path}\n"}) for path in paths]
+        words = chat.answers(f"{effect} {place} {size[0]} together.", "\n".join(requests), "That was **all**.")
+        async with visiting(browser, chat.host, size=size) as visit, visiting(browser, chat.host, size=size) as other:
+            page = visit.page
+            await visit.go("/chat")
+            reply = await say(visit, words)
+            for path in paths:
+                await pending(chat, path)
+            if place == "approvals":
+                page = other.page
+                await other.go("/approvals")
+            together = page.get_by_role("group", name=f"{len(paths)} calls are waiting together.")
+            await expect(button(together, f"Allow all {len(paths)}")).to_be_enabled()
+            if place == "approvals":
+                await expect(together).to_contain_text(f"Write · {paths[0]}")
+            assert await layout_faults(page, phone=size == PHONE) == []
+            assert await access_faults(page) == []
+            await button(together, f"{effect} all {len(paths)}").click()
+            await ended(reply)
+            state = "denied" if effect == "Deny" else "success"
+            await expect(reply.locator(".chat-call-line .chip")).to_have_text([state] * len(paths))
+            await expect(together).to_have_count(0)
+            there = [(chat.host.project / path).exists() for path in paths]
+            assert there == [effect == "Allow"] * len(paths)
+            assert visit.wrong() == other.wrong() == []
+
+
+@pytest.mark.requirement("console:approvals:together")
+async def test_nothing_is_allowed_with_others_before_all_of_it_is_shown(browser: Browser, chat: Talking) -> None:
+    paths = ["unseen/one.md", "unseen/two.md"]
+    requests = [format_request("Write", {"path": path, "content": "x\n"}) for path in paths]
+    words = chat.answers("Unseen together.", "\n".join(requests), "That was **all**.")
+    async with visiting(browser, chat.host) as visit:
+        await visit.go("/chat")
+        shown, hold = asyncio.Event(), asyncio.Event()
+
+        async def delay(route: Route) -> None:
+            if shown.is_set():
+                await hold.wait()
+            shown.set()
+            await route.continue_()
+
+        await visit.page.route(re.compile(r"/v1/approvals/[^/?]+$"), delay)
+        reply = await say(visit, words)
+        together = reply.get_by_role("group", name="2 calls are waiting together.")
+        await expect(card(reply)).to_have_count(1)
+        await expect(button(card(reply), "Allow once")).to_be_enabled()
+        await expect(button(together, "Allow all 2")).to_be_disabled()
+        hold.set()
+        await button(together, "Allow all 2").click()
+        await ended(reply)
+        assert all((chat.host.project / path).exists() for path in paths)
+        assert visit.wrong() == []
 
 
 @pytest.mark.requirement("console:approvals:scroll")

@@ -245,6 +245,51 @@ async def test_the_result_of_a_task_is_shown_once_whatever_the_model_says_of_it(
         assert visit.wrong() == []
 
 
+@pytest.mark.requirement("console:chat:undo", "console:accessible", "console:layout")
+@pytest.mark.parametrize("size", [DESKTOP, PHONE])
+async def test_what_a_call_did_to_files_is_undone_at_its_card(
+    browser: Browser, chat: Talking, size: tuple[int, int]
+) -> None:
+    folder, page_width = chat.host.project / f"undo-{size[0]}", size[0]
+    folder.mkdir()
+    (folder / "old.md").write_text("before\n")
+    (folder / "gone.md").write_text("deleted by the call\n")
+    requests = [
+        ("Write", {"path": f"undo-{page_width}/new.md", "content": "new\n"}),
+        ("Edit", {"path": f"undo-{page_width}/old.md", "old_string": "before", "new_string": "after"}),
+        ("FileOperator", {"command": "DeleteFile", "filePath": f"undo-{page_width}/gone.md"}),
+    ]
+    rounds = [format_request(tool, arguments) for tool, arguments in requests]
+    words = chat.answers(f"Undo at {page_width}.", *rounds, "That was **all**.")
+    async with visiting(browser, chat.host, size=size) as visit:
+        page = visit.page
+        await visit.go("/chat")
+        reply = await say(visit, words)
+        for _ in rounds:
+            await reply.get_by_role("button", name="Allow once").click()
+        await ended(reply)
+        assert {path.name: path.read_text() for path in folder.iterdir()} == {"new.md": "new\n", "old.md": "after\n"}
+        calls, dialog = reply.locator(".chat-call"), page.get_by_role("dialog", name="Undo these changes")
+        said = (
+            ("Delete the file that this call created?", "1 new file deleted."),
+            ("Restore the files to their state before this call?", "1 file restored."),
+            ("Restore the files to their state before this call?", "1 file restored."),
+        )
+        for at, (question, toast) in enumerate(said):
+            await calls.nth(at).get_by_role("button", name=re.compile("Show details")).click()
+            await calls.nth(at).get_by_role("button", name="Undo these changes").click()
+            await expect(dialog).to_contain_text(question)
+            assert await access_faults(page) == []
+            await dialog.get_by_role("button", name="Undo these changes").click()
+            await expect(page.get_by_text(toast).last).to_be_visible()
+            await expect(calls.nth(at).locator(".act-undone")).to_contain_text("Undone")
+            await expect(calls.nth(at).get_by_role("button", name="Undo these changes")).to_have_count(0)
+        assert await layout_faults(page, phone=size == PHONE) == []
+        left = {path.name: path.read_text() for path in folder.iterdir()}
+        assert left == {"old.md": "before\n", "gone.md": "deleted by the call\n"}
+        assert visit.wrong() == []
+
+
 @pytest.mark.requirement("console:chat:sent")
 async def test_a_drawer_shows_each_round_as_it_was_sent_without_secrets(browser: Browser, chat: Talking) -> None:
     words = f"List the files, my key is {KEY}."

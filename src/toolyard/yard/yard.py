@@ -62,6 +62,7 @@ if TYPE_CHECKING:
     from toolyard.workspace.file_versions import FileVersions
     from toolyard.workspace.folder_listing import FolderListing
     from toolyard.workspace.media_files import MediaFiles
+    from toolyard.workspace.undo import UndoneFiles
 
 Arguments: TypeAlias = Mapping[str, Any] | str
 """The arguments of a call; as a text, the JSON that a model wrote."""
@@ -352,8 +353,8 @@ class Yard:
         """Cancel every call and wait until they have ended; bounded."""
         await self._runner.stop()
 
-    async def undo(self, call_id: str, *, by: str = "") -> list[str]:
-        """Put the files that a call changed back as they were; the paths. Raises Failure, and then nothing changed.
+    async def undo(self, call_id: str, *, by: str = "") -> "UndoneFiles":
+        """Put the files that a call changed back as they were. Raises Failure, and then nothing changed.
 
         It is refused when one of them was changed since. ``undo:CALL`` undoes the undoing. ``by``: who wants it.
         """
@@ -363,7 +364,7 @@ class Yard:
 
         stop = CancelScope("undo", self._clock, _UNDO_S)
         try:
-            restored = await in_thread(lambda: self._built_in.undo.restore(call_id, stop))
+            undone = await in_thread(lambda: self._built_in.undo.restore(call_id, stop))
         except Failure as failure:
             if failure.code is ErrorCode.NOT_FOUND and await self.journal.get(call_id) is None:
                 command = self.config.own_command.format("journal list")
@@ -376,7 +377,7 @@ class Yard:
             raise
         again = call_id.startswith(PREFIX)
         await self.journal.record_undo(call_id.removeprefix(PREFIX), by=by or self._caller, again=again)
-        return restored
+        return undone
 
     async def list_written_files(self, call_id: str) -> "list[FileVersions]":
         """Return the files that a call wrote, before and after it, as far as they are kept."""

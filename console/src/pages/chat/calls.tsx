@@ -17,13 +17,13 @@ import { TaskChip } from "./task";
 import { taskKey, tasksOf, type ShownTasks } from "./tasks";
 import { words } from "./words";
 
-const ApprovalPanel = lazyPage<{ call: Call; number: number | null; onAnswer: (answer: string) => void }>(() =>
-  import("./approval").then((module) => ({ default: module.ApprovalPanel })),
+const ApprovalPanels = lazyPage<{ calls: Call[]; onAnswer: (id: string, answer: string) => void }>(() =>
+  import("./approval").then((module) => ({ default: module.ApprovalPanels })),
 );
 const CallDetails = lazyPage<{ call: Call }>(() =>
   import("./details").then((module) => ({ default: module.CallDetails })),
 );
-export const loadCallParts = [ApprovalPanel.load, CallDetails.load];
+export const loadCallParts = [ApprovalPanels.load, CallDetails.load];
 
 const FOLDED = 5; // so many lines and more come folded when they are looked at later
 
@@ -43,7 +43,6 @@ export function Calls({
   const rows = calls.map((call, at) => <CallRow key={call.id || at} call={call} growing={growing} onMark={onMark} />);
   const failed = calls.filter((call) => call.state === "error").length;
   const folded = useSignal(calls.length >= FOLDED && !running && !growing).value; // what was open when it was made stays open
-  const asking = calls.filter((call) => call.approval && !call.answered && growing && call.state === "approval");
   const head = (
     <>
       {t.calls(calls.length)}
@@ -68,16 +67,9 @@ export function Calls({
           {rows}
         </>
       )}
-      {calls
-        .filter((call) => call.approval && !call.answered && growing)
-        .map((call) => (
-          <ApprovalPanel
-            key={call.approval}
-            call={call}
-            number={asking.length > 1 ? calls.indexOf(call) + 1 : null}
-            onAnswer={(answer) => onMark(call.id, answer)}
-          />
-        ))}
+      {growing && calls.some((call) => call.approval && !call.answered) && (
+        <ApprovalPanels calls={calls} onAnswer={onMark} />
+      )}
       {calls.some((call) => call.media.length || call.left) && (
         <div class="chat-media">
           {calls.flatMap((call) =>

@@ -27,6 +27,7 @@ interface ToolEvent {
   media?: unknown[];
   text_code?: string;
   text_params?: object;
+  reason?: string;
   media_left_out?: number;
   tasks?: TaskName[];
   at?: number;
@@ -131,6 +132,7 @@ function applyToolEvent(message: Message, toolEvent: ToolEvent, now: number): Me
       ended: one.started + (toolEvent.time_ms || now - one.started * 1000) / 1000,
       media: mediaOf(toolEvent.media ?? []),
       left: toolEvent.media_left_out ?? 0,
+      answered: one.answered || (toolEvent.reason === "DENIED" ? "denied" : ""), // also by somebody elsewhere
       ...(toolEvent.tasks && { tasks: toolEvent.tasks }),
     }),
   );

@@ -67,6 +67,7 @@ class JobResult:
     state: JobState
     text: str  # what happened, for people
     brief: str = ""  # the reason of a failure, without advice
+    reason: str = ""  # the same as a code, such as DENIED
     content: list[Json] = field(default_factory=list)  # parts for the model, inert
     native: JsonObject = field(default_factory=dict)  # the ``role: tool`` message
     media: tuple[Media, ...] = ()  # for people
@@ -137,8 +138,10 @@ class JobRunner:
             content = [inert.clean_json(part) for part in parts] if isinstance(parts, list) else []
         time_ms = envelope.stats["time_ms"]
         brief = inert.clean_text(envelope.error.message) if envelope.error else ""
+        reason = envelope.context.get("reason")
         return JobResult(
-            job=job, state=state, text=inert.clean_text(envelope.text), brief=brief, content=content, native=native,
+            job=job, state=state, text=inert.clean_text(envelope.text), brief=brief,
+            reason=reason if isinstance(reason, str) else "", content=content, native=native,
             media=_list_media(outcome), tasks=tasks, time_ms=float(time_ms),
         )  # fmt: skip
 
