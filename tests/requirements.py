@@ -2140,6 +2140,9 @@ CONSOLE_PROVIDERS: Final = _now(
       "to the providers; the built-in guide answers only where there is no provider.")),
     ("console:first-minute", "console",
      "From the first sign-in to an answer of a real model with a tool call takes no more steps than it did."),
+    ("console:first-run:kept", "console §1",
+     ("The first steps take an address without a scheme, offer only models that can chat, and go on where they were "
+      "left, with the answer that was there.")),
     ("console:settings:kept", "console",
      "Unsaved edits stay when the tab or the page changes, with a mark, and the browser asks before it loses them."),
     ("console:settings:words", "console",
