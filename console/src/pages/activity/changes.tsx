@@ -3,6 +3,7 @@ import "./style.css";
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { api } from "../../lib/api";
+import { dictionary, plural } from "../../lib/language";
 import { setQuery, queryParam } from "../../lib/router";
 import { showToast } from "../../lib/toast";
 import { revealHidden } from "../../lib/hidden-characters";
@@ -16,6 +17,45 @@ import { Ago } from "../../ui/time";
 import { callPath, type CallDetail } from "./types";
 import { FullFiles } from "./full-files";
 import { activityWords as words } from "./words";
+
+const undoWords = dictionary(
+  {
+    undo: "Undo these changes",
+    undoAsk: "Restore the files to their state before this call?",
+    undoAskDelete: (n: number) =>
+      plural(n, {
+        one: "Delete the file that this call created?",
+        other: "Delete the # files that this call created?",
+      }),
+    willGo: "will be deleted",
+    undone: (restored: number, deleted: number) =>
+      [
+        restored ? plural(restored, { one: "# file restored.", other: "# files restored." }) : "",
+        deleted ? plural(deleted, { one: "# new file deleted.", other: "# new files deleted." }) : "",
+      ]
+        .filter(Boolean)
+        .join(" ") || "Undone.",
+    undoNo: "Cannot be undone: the files have changed since, or their old content is no longer stored.",
+    undoFailed: "Undo failed",
+    isUndone: "Undone",
+    cancel: "Cancel",
+  },
+  {
+    undo: "撤销这些更改",
+    undoAsk: "将文件恢复到这次调用之前的状态？",
+    undoAskDelete: (n: number) => plural(n, { other: "删除这次调用新建的 # 个文件？" }),
+    willGo: "将被删除",
+    undone: (restored: number, deleted: number) =>
+      [
+        restored ? plural(restored, { other: "已恢复 # 个文件。" }) : "",
+        deleted ? plural(deleted, { other: "已删除 # 个新建的文件。" }) : "",
+      ].join("") || "已撤销。",
+    undoNo: "无法撤销：文件之后又被修改，或原内容已不再保留。",
+    undoFailed: "撤销失败",
+    isUndone: "已撤销",
+    cancel: "取消",
+  },
+);
 
 interface Given {
   call: Pick<CallDetail, "id" | "undoable" | "undone">;
@@ -47,7 +87,7 @@ export function Changes({ call, files, onUndone }: Given) {
 /** One press and one question take back what a call did to files; or what has become of that. `files` may be none: a
  * moved or deleted file has no lines to show. */
 export function Undo({ call, files, onUndone, children }: Given & { children?: ComponentChildren }) {
-  const t = words();
+  const t = undoWords();
   const asking = useSignal(false);
   const fault = useSignal<Error | null>(null);
   const undo = async () => {
@@ -66,7 +106,7 @@ export function Undo({ call, files, onUndone, children }: Given & { children?: C
       <div class="row">
         {call.undone ? (
           <span class="act-undone">
-            <Chip>{t.atUndone}</Chip>
+            <Chip>{t.isUndone}</Chip>
             <Ago at={call.undone.at} />
             <span class="faint" data-given>
               {revealHidden(callerName(call.undone.by))}

@@ -83,24 +83,6 @@ export const activityWords = dictionary(
     answer: "Review",
     envelope: "Full result",
     noEnvelope: "No result was stored.",
-    undo: "Undo these changes",
-    undoAsk: "Restore the files to their state before this call?",
-    undoAskDelete: (n: number) =>
-      plural(n, {
-        one: "Delete the file that this call created?",
-        other: "Delete the # files that this call created?",
-      }),
-    willGo: "will be deleted",
-    undone: (restored: number, deleted: number) =>
-      [
-        restored ? plural(restored, { one: "# file restored.", other: "# files restored." }) : "",
-        deleted ? plural(deleted, { one: "# new file deleted.", other: "# new files deleted." }) : "",
-      ]
-        .filter(Boolean)
-        .join(" ") || "Undone.",
-    undoNo: "Cannot be undone: the files have changed since, or their old content is no longer stored.",
-    undoFailed: "Undo failed",
-    cancel: "Cancel",
     fullFiles: "Full files",
     before: "Before",
     after: "After",
@@ -228,18 +210,6 @@ export const activityWords = dictionary(
     answer: "去处理",
     envelope: "完整结果",
     noEnvelope: "没有保存结果。",
-    undo: "撤销这些更改",
-    undoAsk: "将文件恢复到这次调用之前的状态？",
-    undoAskDelete: (n: number) => plural(n, { other: "删除这次调用新建的 # 个文件？" }),
-    willGo: "将被删除",
-    undone: (restored: number, deleted: number) =>
-      [
-        restored ? plural(restored, { other: "已恢复 # 个文件。" }) : "",
-        deleted ? plural(deleted, { other: "已删除 # 个新建的文件。" }) : "",
-      ].join("") || "已撤销。",
-    undoNo: "无法撤销：文件之后又被修改，或原内容已不再保留。",
-    undoFailed: "撤销失败",
-    cancel: "取消",
     fullFiles: "完整文件",
     before: "之前",
     after: "之后",

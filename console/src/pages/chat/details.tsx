@@ -1,4 +1,4 @@
-/** All of a call: what it was given, what it said, what it changed. Read from the server when the card is opened. */
+/** All of a call: what it changed, what it was given, what it said. Read from the server when the card is opened. */
 import { type Failure, hasScope } from "../../lib/api";
 import { approvalLink } from "../../lib/approval-link";
 import { callerName } from "../../lib/caller";
@@ -50,10 +50,10 @@ export function CallDetails({ call }: { call: Call }) {
     : messageText(messageIn(value.text ? value : call, "text"));
   return (
     <>
-      <Json label={t.input} value={value.arguments} />
-      {output && <Code label={t.output} text={output} />}
       {(files.length > 0 || value.undoable || value.undone) && <Undo call={value} files={files} onUndone={reload} />}
       {files.length > 0 && <Patch files={files} />}
+      <Json label={t.input} value={value.arguments} />
+      {output && <Code label={t.output} text={output} />}
       {Object.keys(data).length > 0 && <Json label={t.result} value={shortenMedia(data)} />}
       {value.approval && <ApprovalLine {...value.approval} />}
     </>

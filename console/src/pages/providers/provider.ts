@@ -1,6 +1,6 @@
 /** Providers as the settings have them, and the changes of the settings that add, edit or remove one. The server masks
  * every secret; where a change still has the mask, it keeps what it stores. */
-import { isForChat } from "../../lib/model-kind";
+import { isForChat } from "./model-kind";
 import { presetName, PRESETS, type Preset } from "./presets";
 
 export const MASK = "[masked]";

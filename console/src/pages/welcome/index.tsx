@@ -3,6 +3,7 @@ import "./style.css";
 import "../providers/style.css";
 import { useEffect } from "preact/hooks";
 import { api, hasScope } from "../../lib/api";
+import { dropDrafts } from "../../lib/drafts";
 import { useResource } from "../../lib/resource";
 import { setQuery, queryParam, navigate } from "../../lib/router";
 import { Button } from "../../ui/button";
@@ -43,6 +44,7 @@ export default function Welcome() {
   const end = async () => {
     await api("/v1/setup/done", { method: "POST", body: {} });
     dropKept();
+    dropDrafts("welcome.");
     keepTry(null);
     navigate("/chat");
   };

@@ -5,7 +5,7 @@ import { formatDuration, now } from "../../lib/clock";
 import { revealHidden } from "../../lib/hidden-characters";
 import { language } from "../../lib/language";
 import { messageIn, messageText } from "../../lib/messages";
-import { isForChat } from "../../lib/model-kind";
+import { isForChat } from "../providers/model-kind";
 import { useResource } from "../../lib/resource";
 import { Button, toastError } from "../../ui/button";
 import { StateChip } from "../../ui/chip";
