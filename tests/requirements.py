@@ -1582,6 +1582,7 @@ STORAGE_AND_HOSTS: Final = _now(
      ("At the open file limit accepting pauses and recovers without a crash; before it, connections leave files for "
       "plugin starts.")),
     ("limits:defaults", "reliability §7", "Every limit has the default of the table and can be configured."),
+    ("cli:journal:waits", "contract §8", "The journal says of a call that waits for approval that it waits."),
 )
 
 STORAGE_AND_HOSTS_TO_COME: Final = _later(
@@ -2133,6 +2134,17 @@ CONSOLE_WAITING: Final = _now(
     ("console:zoom", "console", "At 400 % zoom no page scrolls sideways, and nothing is covered."),
     ("console:print", "console",
      "A conversation prints whole, in light colours and without controls; so do approvals and the panel of a call."),
+    ("console:chat:tasks", "console §2, 001 §5",
+     ("The result of a task stands in the chat that began it, once: where the reply has its placeholder, else under "
+      "the call, whatever the reply says and however long the receipt is.")),
+    ("console:chat:undo", "console §2, §4",
+     "What a call did to files is undone at its card in the chat, which says what is restored and what is deleted."),
+    ("console:approvals:together", "console",
+     ("Different calls of a chat that wait together are allowed or denied with one press, once each of them is shown "
+      "in full.")),
+    ("console:approvals:scroll", "console §7",
+     ("Where the changes or the arguments of an approval end, wheel and finger move the page; nothing but a dialog "
+      "holds them.")),
 )
 
 FINDING: Final = _now(
@@ -2244,6 +2256,9 @@ CONSOLE_PROVIDERS: Final = _now(
       "to the providers; the built-in guide answers only where there is no provider.")),
     ("console:first-minute", "console",
      "From the first sign-in to an answer of a real model with a tool call takes no more steps than it did."),
+    ("console:first-run:kept", "console §1",
+     ("The first steps take an address without a scheme, offer only models that can chat, and go on where they were "
+      "left, with the answer that was there.")),
     ("console:settings:kept", "console",
      "Unsaved edits stay when the tab or the page changes, with a mark, and the browser asks before it loses them."),
     ("console:settings:words", "console",

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import re
 import shutil
 import signal
 import sqlite3
@@ -11,6 +12,7 @@ import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
 
 import pytest
 
@@ -50,19 +52,22 @@ def _make(checkout: Path, home: Path, target: str) -> "subprocess.CompletedProce
 def test_install_and_run_work_in_a_fresh_checkout_and_are_quick_when_nothing_changed(
     checkout: Path, tmp_path: Path
 ) -> None:
+    data, program = tmp_path / ".local/share", checkout / ".venv/bin/toolyard"
+    with (tmp_path / "said").open("w+") as said:
+        with _make_run(checkout, tmp_path, said=said) as (served, key_command):
+            assert served == data / "toolyard-example"
+            assert key_command == f"{program} config show --key"
+        said.seek(0)
+        _check_progress(said.read())
     first = _make(checkout, tmp_path, "install")
     assert first.returncode == 0, first.stderr
-    assert (checkout / ".venv/bin/toolyard").exists()
     assert first.stdout.splitlines()[-3:] == [
         "    uv tool install .",
         "    pipx install .",
         f"    alias toolyard='{checkout}/.venv/bin/toolyard'",
     ]
     assert _make(checkout, tmp_path, "install").stdout == first.stdout  # the hint alone: nothing is installed again
-    data, program = tmp_path / ".local/share", checkout / ".venv/bin/toolyard"
-    with _make_run(checkout, tmp_path) as (served, key_command):
-        assert served == data / "toolyard-example"
-        assert key_command == f"{program} config show --key"
+    with _make_run(checkout, tmp_path) as (_, key_command):
         key = subprocess.run(["sh", "-c", key_command], env=_environment(tmp_path), capture_output=True, check=True)
         assert key.stdout.decode().strip() == (data / "toolyard/key").read_text().strip()
         called = [str(program), "call", "LS", "path=src"]
@@ -70,6 +75,17 @@ def test_install_and_run_work_in_a_fresh_checkout_and_are_quick_when_nothing_cha
     assert (data / "toolyard/state.db").exists()
     assert not (checkout / ".home").exists()
     assert _count_calls(data / "toolyard") == 1
+
+
+def _check_progress(said: str) -> None:
+    """What is installed is counted while it is, up to its end."""
+    total = len(re.findall(r"(?m)^\w[\w.-]*==", (ROOT / "requirements/run.txt").read_text()))
+    assert f"setup: installing {total} packages into .venv" in said
+    counted = [int(count) for count in re.findall(rf"setup: (\d+) of {total} packages", said)]
+    assert len(counted) >= 10, said
+    assert counted == sorted(counted)
+    assert counted[-1] == total
+    assert "setup: unpacking them\nsetup: compiling" in said
 
 
 @pytest.mark.requirement("make:run:example")
@@ -89,12 +105,18 @@ def test_make_run_serves_another_project_when_one_is_named(checkout: Path, tmp_p
 
 
 @contextmanager
-def _make_run(checkout: Path, home: Path) -> Iterator[tuple[Path, str]]:
+def _make_run(checkout: Path, home: Path, *, said: IO[str] | None = None) -> Iterator[tuple[Path, str]]:
     """Start the server with ``make run``; the project that it serves, and the command that prints its key."""
     port = str(free_port())
     environment = _environment(home) | {"TOOLYARD_PORT": port}
     with subprocess.Popen(
-        ["make", "run"], cwd=checkout, env=environment, stdout=subprocess.PIPE, text=True, start_new_session=True
+        ["make", "run"],
+        cwd=checkout,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=said,
+        text=True,
+        start_new_session=True,
     ) as running:
         try:
             assert running.stdout is not None
@@ -206,6 +228,9 @@ def bare(tmp_path: Path) -> Path:
     """A folder with nothing but the set-up script, and the programs it needs but no Python."""
     (tmp_path / "checkout/scripts").mkdir(parents=True)
     (tmp_path / "checkout/scripts/setup").write_bytes((ROOT / "scripts/setup").read_bytes())
+    (tmp_path / "checkout/requirements").mkdir()
+    for group in ("run", "dev"):
+        (tmp_path / f"checkout/requirements/{group}.txt").touch()
     (tmp_path / "bin").mkdir()
     for name in ("bash", "dirname", "id", "rm", "head", "env"):
         (tmp_path / "bin" / name).symlink_to(shutil.which(name) or name)

@@ -2495,8 +2495,10 @@ export interface UndoData {
 export interface UndoneCall {
   ok: boolean;
   id: string;
-  /** The paths of the restored files. */
+  /** The paths that are as before the call again. */
   restored: Array<string>;
+  /** The paths of the files and folders that the call had created. */
+  deleted: Array<string>;
 }
 
 export interface UpstreamStatus {
@@ -3384,7 +3386,7 @@ export interface Operations {
     };
     result: ChangedRecord;
   };
-  /** Restore the files that a call overwrote or deleted, unless they have changed since. */
+  /** Restore the files that a call overwrote or deleted and delete those that it created, unless changed since. */
   "POST /v1/calls/{id}/undo": {
     options: {
       path: {

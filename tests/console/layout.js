@@ -16,6 +16,9 @@
     if (text && style.overflowX !== 'visible' && !/auto|scroll/.test(style.overflowX) && style.whiteSpace.includes('nowrap') && node.scrollWidth > node.clientWidth + 1 && (style.textOverflow !== 'ellipsis' || !(node.title || node.closest('[title]'))))
       faults.push(`cut without a title: ${told(node)}`);
   }
+  // Where a box ends, wheel and finger move what is around it; only what covers the page keeps them.
+  for (const node of shown)
+    if (!node.closest('dialog') && getComputedStyle(node).overscrollBehaviorY !== 'auto') faults.push(`holds the wheel: ${told(node)}`);
   const controls = shown.filter((node) => node.matches('a[href], button, input, select, textarea, [role=tab], summary') && !node.closest('.rendered') && getComputedStyle(node).opacity !== '0');
   for (const node of controls) {
     const box = node.getBoundingClientRect();

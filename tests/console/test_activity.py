@@ -313,7 +313,7 @@ async def test_a_change_is_shown_with_its_whole_files_and_undone_while_they_are_
         sure = page.get_by_role("dialog", name="Undo these changes")
         await expect(sure).to_contain_text("a.txt")
         await sure.get_by_role("button", name="Undo these changes").click()
-        await expect(panel.locator(".act-undone")).to_contain_text("Restored")
+        await expect(panel.locator(".act-undone")).to_contain_text("Undone")
         await expect(undo).to_have_count(0)
         assert file.read_text() == "one\ntwo\n"
         # What was offered may have become untrue meanwhile: then the server says so, and nothing is written.

@@ -1,16 +1,17 @@
 """The card of an approval where it is not on its page: in the chat that asked, and at an address of its own."""
 
 import asyncio
+import re
 from typing import Any
 
 import pytest
-from playwright.async_api import Browser, Locator, Page, expect
+from playwright.async_api import Browser, Locator, Page, Route, expect
 
 from tests.console.flows import Steps
 from tests.console.looks import access_faults, layout_faults
 from tests.console.seeding import active, send_chat, untranslated
 from tests.console.talking import KEY, Talking, ended, say
-from tests.console.visit import PHONE, Visit, visiting
+from tests.console.visit import DESKTOP, PHONE, Visit, visiting
 from tests.waiting import wait_for_value
 from toolyard.protocol.request_text import format_request
 
@@ -97,6 +98,125 @@ async def test_the_card_in_a_chat_is_the_one_of_the_page_and_each_answer_is_seen
         assert (chat.host.project / "card" / "three.md").read_text() == "two\n", "the chat asked once more"
         visit.allowed += ["409"]
         assert visit.wrong() == other.wrong() == []
+
+
+@pytest.mark.requirement("console:approvals:together", "console:layout", "console:accessible")
+@pytest.mark.parametrize(("place", "size"), [("chat", DESKTOP), ("chat", PHONE), ("approvals", PHONE)])
+async def test_different_calls_that_wait_together_are_allowed_or_denied_with_one_press(
+    browser: Browser, chat: Talking, place: str, size: tuple[int, int]
+) -> None:
+    for effect, names in (("Deny", ("one", "two")), ("Allow", ("one", "two", "three"))):
+        paths = [f"together/{effect}-{place}-{size[0]}-{name}.md" for name in names]
+        requests = [format_request("Write", {"path": path, "content": f"in {path}\n"}) for path in paths]
+        words = chat.answers(f"{effect} {place} {size[0]} together.", "\n".join(requests), "That was **all**.")
+        async with visiting(browser, chat.host, size=size) as visit, visiting(browser, chat.host, size=size) as other:
+            page = visit.page
+            await visit.go("/chat")
+            reply = await say(visit, words)
+            for path in paths:
+                await pending(chat, path)
+            if place == "approvals":
+                page = other.page
+                await other.go("/approvals")
+            together = page.get_by_role("group", name=f"{len(paths)} calls are waiting together.")
+            await expect(button(together, f"Allow all {len(paths)}")).to_be_enabled()
+            if place == "approvals":
+                await expect(together).to_contain_text(f"Write · {paths[0]}")
+            assert await layout_faults(page, phone=size == PHONE) == []
+            assert await access_faults(page) == []
+            await button(together, f"{effect} all {len(paths)}").click()
+            await ended(reply)
+            state = "denied" if effect == "Deny" else "success"
+            await expect(reply.locator(".chat-call-line .chip")).to_have_text([state] * len(paths))
+            await expect(together).to_have_count(0)
+            there = [(chat.host.project / path).exists() for path in paths]
+            assert there == [effect == "Allow"] * len(paths)
+            assert visit.wrong() == other.wrong() == []
+
+
+@pytest.mark.requirement("console:approvals:together")
+async def test_nothing_is_allowed_with_others_before_all_of_it_is_shown(browser: Browser, chat: Talking) -> None:
+    paths = ["unseen/one.md", "unseen/two.md"]
+    requests = [format_request("Write", {"path": path, "content": "x\n"}) for path in paths]
+    words = chat.answers("Unseen together.", "\n".join(requests), "That was **all**.")
+    async with visiting(browser, chat.host) as visit:
+        await visit.go("/chat")
+        shown, hold = asyncio.Event(), asyncio.Event()
+
+        async def delay(route: Route) -> None:
+            if shown.is_set():
+                await hold.wait()
+            shown.set()
+            await route.continue_()
+
+        await visit.page.route(re.compile(r"/v1/approvals/[^/?]+$"), delay)
+        reply = await say(visit, words)
+        together = reply.get_by_role("group", name="2 calls are waiting together.")
+        await expect(card(reply)).to_have_count(1)
+        await expect(button(card(reply), "Allow once")).to_be_enabled()
+        await expect(button(together, "Allow all 2")).to_be_disabled()
+        hold.set()
+        await button(together, "Allow all 2").click()
+        await ended(reply)
+        assert all((chat.host.project / path).exists() for path in paths)
+        assert visit.wrong() == []
+
+
+@pytest.mark.requirement("console:approvals:scroll")
+@pytest.mark.parametrize("size", [DESKTOP, PHONE])
+@pytest.mark.parametrize("place", ["chat", "approvals"])
+async def test_wheel_and_finger_move_the_page_where_the_changes_and_the_arguments_end(
+    browser: Browser, chat: Talking, size: tuple[int, int], place: str
+) -> None:
+    content = "\n".join(f"line {n}" for n in range(200))
+    path = f"scroll/{place}-{size[0]}.md"
+    words = asking(chat, f"Scroll in {place} at {size[0]}, please.", {"path": path, "content": content})
+    async with visiting(browser, chat.host, size=size) as visit:
+        page = visit.page
+        await visit.go("/chat")
+        await say(visit, words)
+        await pending(chat, path)
+        if place == "approvals":
+            await visit.go("/approvals")
+        one = card(page).filter(has_text=path)
+        await expect(button(one, "Allow once")).to_be_enabled()
+        # Room below the card, so that the page can move on from wherever it is.
+        await one.evaluate("(card) => card.parentElement.append(document.createElement('p'))")
+        await one.locator("xpath=following-sibling::p").evaluate("(room) => { room.style.height = '2000px' }")
+        for part in (".apr-patch", ".apr-arguments"):
+            box = one.locator(part)
+            for rest in ("box.scrollHeight", "0"):  # at its end the page goes on, at its beginning it goes back
+                await box.evaluate(f"(box) => {{ box.scrollIntoView({{block: 'center'}}); box.scrollTop = {rest} }}")
+                before, step = await top_of(one), -200 if rest == "0" else 200
+
+                async def turn(box: Locator = box, before: float = before, step: int = step) -> bool:
+                    await scroll_over(visit, box, step, touch=size == PHONE)
+                    return (before - await top_of(one)) * step > 0
+
+                # Lines that come into view may be higher than was guessed: then the box itself goes on for a bit.
+                await wait_for_value(turn, within_s=30)
+        await button(one, "Deny").click()
+        assert visit.wrong() == []
+
+
+async def top_of(node: Locator) -> float:
+    return float(await node.evaluate("(node) => node.getBoundingClientRect().top"))
+
+
+async def scroll_over(visit: Visit, box: Locator, distance: int, *, touch: bool) -> None:
+    """Turn the wheel, or move a finger, over the middle of a box."""
+    at = await box.bounding_box()
+    assert at is not None
+    x, y = at["x"] + at["width"] / 2, at["y"] + at["height"] / 2
+    if not touch:
+        await visit.page.mouse.move(x, y)
+        await visit.page.mouse.wheel(0, distance)
+        return
+    device = await visit.context.new_cdp_session(visit.page)
+    for event, down in (("touchStart", 0), *(("touchMove", part * distance / 8) for part in range(1, 9))):
+        at_finger = [{"x": x, "y": y - down}]
+        await device.send("Input.dispatchTouchEvent", {"type": event, "touchPoints": at_finger})
+    await device.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
 
 
 @pytest.mark.requirement("console:approvals:card", "console:layout", "console:languages", "console:accessible")

@@ -2,7 +2,9 @@
 
 import asyncio
 import base64
+import json
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,18 +12,21 @@ from playwright.async_api import Browser, FilePayload, Locator, Request, Route, 
 
 from tests.console.hosting import Host
 from tests.console.looks import access_faults, layout_faults
+from tests.console.seeding import write_plugin
 from tests.console.talking import (
     KEY,
     Talking,
     assistant,
     called,
     choose_action,
+    confirm_read,
     copied,
     ended,
     keep,
     reloaded,
     replies,
     say,
+    talking,
     user,
 )
 from tests.console.test_shell import foreign_words
@@ -225,6 +230,98 @@ async def test_a_task_becomes_its_result_where_it_stands_and_stays_so_after_a_re
         await reloaded(visit)
         await expect(result).to_have_text(said, use_inner_text=True)
         assert await layout_faults(visit.page) == []
+        assert visit.wrong() == []
+
+
+BACKGROUND = """
+import json, os, sys, urllib.request
+task = json.loads(sys.stdin.read())["task"]
+receipt = f"{'Submitted. ' * 400} {{{{VCP_ASYNC_RESULT::Background::{task}}}}}"
+print(json.dumps({"status": "success", "result": receipt}), flush=True)
+url = f"{os.environ['CALLBACK_BASE_URL']}/Background/{task}"
+body = json.dumps({"requestId": task, "status": "Succeed", "message": f"The result of {task}."}).encode()
+urllib.request.urlopen(urllib.request.Request(url, body, {"Content-Type": "application/json"})).read()
+"""
+# What models make of a receipt: the placeholder as a whole stands in the last one only.
+SAYINGS = {
+    "partly": "It runs: `partly`, see VCP_ASYNC_RESULT::Background::partly.",
+    "in-code": "Wait for this:\n\n```\n{{VCP_ASYNC_RESULT::Background::in-code}}\n```",
+    "inline": "Look for `{{VCP_ASYNC_RESULT::Background::inline}}` later.",
+    "silent": "I have begun.",
+    "in-thought": "<think>{{VCP_ASYNC_RESULT::Background::in-thought}}</think>It is on its way.",
+    "in-json": json.dumps({"think": "{{VCP_ASYNC_RESULT::Background::in-json}}", "content": "Soon."}),
+    "whole": "Here: {{VCP_ASYNC_RESULT::Background::whole}}",
+}
+
+
+@pytest.mark.requirement("console:chat:tasks")
+async def test_the_result_of_a_task_is_shown_once_whatever_the_model_says_of_it(
+    browser: Browser, tmp_path: Path
+) -> None:
+    plugin = write_plugin(tmp_path / "given", "Background", BACKGROUND, pluginType="asynchronous", risk="read")
+    async with talking(tmp_path, *plugin) as chat, visiting(browser, chat.host) as visit:
+        await confirm_read(chat, "Background")
+        await visit.go("/chat")
+        for task, saying in SAYINGS.items():
+            words = chat.answers(f"Do {task}.", format_request("Background", {"task": task}), saying)
+            reply = await say(visit, words)
+            await ended(reply)
+            result = reply.get_by_role("group", name=f"Background task {task[:8]}")
+            await expect(result).to_have_count(1)
+            await expect(result).to_contain_text(f"The result of {task}.")
+        drawn = visit.page.locator(".rendered").get_by_role("group", name="Background task ")
+        await expect(drawn).to_have_count(1)  # where its placeholder stands
+        await reloaded(visit)
+        for task in SAYINGS:
+            result = visit.page.get_by_role("group", name=f"Background task {task[:8]}")
+            await expect(result).to_have_count(1)
+            await expect(result).to_contain_text(f"The result of {task}.")
+        assert await layout_faults(visit.page) == []
+        assert visit.wrong() == []
+
+
+@pytest.mark.requirement("console:chat:undo", "console:accessible", "console:layout")
+@pytest.mark.parametrize("size", [DESKTOP, PHONE])
+async def test_what_a_call_did_to_files_is_undone_at_its_card(
+    browser: Browser, chat: Talking, size: tuple[int, int]
+) -> None:
+    folder, page_width = chat.host.project / f"undo-{size[0]}", size[0]
+    folder.mkdir()
+    (folder / "old.md").write_text("before\n")
+    (folder / "gone.md").write_text("deleted by the call\n")
+    requests = [
+        ("Write", {"path": f"undo-{page_width}/new.md", "content": "new\n"}),
+        ("Edit", {"path": f"undo-{page_width}/old.md", "old_string": "before", "new_string": "after"}),
+        ("FileOperator", {"command": "DeleteFile", "filePath": f"undo-{page_width}/gone.md"}),
+    ]
+    rounds = [format_request(tool, arguments) for tool, arguments in requests]
+    words = chat.answers(f"Undo at {page_width}.", *rounds, "That was **all**.")
+    async with visiting(browser, chat.host, size=size) as visit:
+        page = visit.page
+        await visit.go("/chat")
+        reply = await say(visit, words)
+        for _ in rounds:
+            await reply.get_by_role("button", name="Allow once").click()
+        await ended(reply)
+        assert {path.name: path.read_text() for path in folder.iterdir()} == {"new.md": "new\n", "old.md": "after\n"}
+        calls, dialog = reply.locator(".chat-call"), page.get_by_role("dialog", name="Undo these changes")
+        said = (
+            ("Delete the file that this call created?", "1 new file deleted."),
+            ("Restore the files to their state before this call?", "1 file restored."),
+            ("Restore the files to their state before this call?", "1 file restored."),
+        )
+        for at, (question, toast) in enumerate(said):
+            await calls.nth(at).get_by_role("button", name=re.compile("Show details")).click()
+            await calls.nth(at).get_by_role("button", name="Undo these changes").click()
+            await expect(dialog).to_contain_text(question)
+            assert await access_faults(page) == []
+            await dialog.get_by_role("button", name="Undo these changes").click()
+            await expect(page.get_by_text(toast).last).to_be_visible()
+            await expect(calls.nth(at).locator(".act-undone")).to_contain_text("Undone")
+            await expect(calls.nth(at).get_by_role("button", name="Undo these changes")).to_have_count(0)
+        assert await layout_faults(page, phone=size == PHONE) == []
+        left = {path.name: path.read_text() for path in folder.iterdir()}
+        assert left == {"old.md": "before\n", "gone.md": "deleted by the call\n"}
         assert visit.wrong() == []
 
 

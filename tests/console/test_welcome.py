@@ -8,7 +8,7 @@ from playwright.async_api import Browser, expect
 from tests.console.flows import Steps
 from tests.console.hosting import Host
 from tests.console.looks import access_faults, layout_faults
-from tests.console.openai_provider import KEY, MODELS, REFUSAL, openai_provider
+from tests.console.openai_provider import KEY, REFUSAL, openai_provider
 from tests.console.visit import DESKTOP, PHONE, visiting
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -79,7 +79,9 @@ async def test_what_a_provider_says_is_shown_and_the_last_step_names_zone_folder
         await key.fill(KEY)
         await connect.click()
         await page.wait_for_url("**/welcome?step=2")
-        await expect(page.get_by_label("Model for new chats").locator("option")).to_have_count(len(MODELS) + 1)
+        await expect(page.get_by_label("Model for new chats").locator("option")).to_have_text(
+            ["star-1", "星辰-大", "star-<i>", "tour"]  # and not the one for embeddings
+        )
         await page.get_by_role("button", name="Skip", exact=True).click()
 
         zone = page.get_by_label("Time zone", exact=True)
@@ -104,6 +106,74 @@ async def test_what_a_provider_says_is_shown_and_the_last_step_names_zone_folder
     assert plan["zone"] == "Europe/Lisbon"  # without a restart
 
 
+@pytest.mark.requirement("console:first-run", "console:first-run:kept")
+async def test_an_address_needs_no_scheme_and_the_first_steps_go_on_where_they_were_left(
+    browser: Browser, fresh: Host
+) -> None:
+    async with openai_provider() as provider, visiting(browser, fresh) as visit:
+        page = visit.page
+        await visit.go("/welcome")
+        url, key = page.get_by_label("Base URL", exact=True), page.get_by_label("Key", exact=True)
+        for wrong in ("my server", "ftp://127.0.0.1/v1"):
+            await url.fill(wrong)
+            await url.press("Enter")
+            await expect(page.locator(".problem")).to_have_text(
+                "This is not an address. Write it like https://api.example.org/v1 or 127.0.0.1:11434/v1."
+            )
+        await url.fill(provider.url.removeprefix("http://"))
+        await key.fill(KEY)
+        await key.press("Enter")
+        await page.wait_for_url("**/welcome?step=2")
+        await page.get_by_role("button", name="Ask", exact=True).click()
+        answer = page.locator(".welcome-answer")
+        await expect(answer).to_have_text("There is one file: plan.md.")
+        await page.locator(".welcome-calls a").click()  # to look at the call
+        await page.wait_for_url("**/activity?call=*")
+        await visit.go("/chat")
+        await page.get_by_role("link", name="First steps").click()
+        await expect(answer).to_have_text("There is one file: plan.md.")
+        await page.reload()
+        await expect(answer).to_have_text("There is one file: plan.md.")
+        await page.get_by_role("button", name="Next").click()
+        zone = page.get_by_label("Time zone", exact=True)
+        await zone.fill("Europe/Lisbon")
+        await page.get_by_role("button", name="Back").click()
+        await expect(answer).to_be_visible()
+        await page.get_by_role("link", name="Language and place").click()
+        await expect(zone).to_have_value("Europe/Lisbon")
+
+        other = await visit.context.new_page()
+        visit.watch(other)
+        await other.goto(f"{fresh.url}/welcome")
+        await expect(other.get_by_role("heading", name="Language and place")).to_be_visible()
+        await expect(other.locator(".welcome-steps li.past")).to_have_text(["Model done", "First question done"])
+        await page.get_by_role("button", name="Start chatting").click()
+        await page.wait_for_url("**/chat")
+        await other.goto(f"{fresh.url}/welcome")
+        await expect(other.get_by_role("heading", name="Model", exact=True)).to_be_visible()  # from the beginning
+        await expect(other.locator(".welcome-steps li.past")).to_have_count(0)
+        assert visit.wrong() == []
+    assert f'url = "{provider.url}"' in (fresh.home / "config.toml").read_text()
+
+
+@pytest.mark.requirement("console:first-run", "console:first-run:kept")
+async def test_a_provider_without_models_for_chats_is_told_and_none_of_its_models_is_chosen(
+    browser: Browser, fresh: Host
+) -> None:
+    async with openai_provider(["text-embedding-small", "rerank-1"]) as provider, visiting(browser, fresh) as visit:
+        page = visit.page
+        await visit.go("/welcome")
+        await page.get_by_label("Base URL", exact=True).fill(provider.url)
+        await page.get_by_label("Key", exact=True).fill(KEY)
+        await page.get_by_role("button", name="Connect").click()
+        await page.wait_for_url("**/welcome?step=2")
+        await expect(page.get_by_role("note")).to_contain_text("lists no model that can chat")
+        await page.get_by_role("button", name="Ask", exact=True).click()
+        await expect(page.locator(".welcome-try")).to_contain_text("It works: the guide used tools and answered")
+        assert visit.wrong() == []
+    assert "default_model" not in (fresh.home / "config.toml").read_text()
+
+
 @pytest.mark.requirement("console:first-run", "console:url-state")
 async def test_each_step_and_all_of_them_can_be_skipped_and_nothing_is_written(browser: Browser, fresh: Host) -> None:
     async with visiting(browser, fresh, size=PHONE) as visit:
@@ -112,12 +182,6 @@ async def test_each_step_and_all_of_them_can_be_skipped_and_nothing_is_written(b
         skip = page.get_by_role("button", name="Skip", exact=True)
         await skip.click()
         await page.wait_for_url("**/welcome?step=2")
-        await page.get_by_role("button", name="Ask", exact=True).click()  # the built-in guide uses tools too
-        await expect(page.locator(".welcome-calls")).to_contain_text("LS")
-        await expect(page.locator(".welcome-try")).to_contain_text("It works: the guide used tools and answered")
-        await expect(page.locator(".welcome-answer")).to_contain_text("nothing")  # no raw list of an empty folder
-        assert await layout_faults(page, phone=True) == []
-        await page.goto("/welcome?step=2")
         await skip.click()
         await page.wait_for_url("**/welcome?step=3")
         await expect(page.get_by_role("heading", name="Language and place")).to_be_visible()
@@ -128,9 +192,17 @@ async def test_each_step_and_all_of_them_can_be_skipped_and_nothing_is_written(b
         await page.get_by_role("button", name="Back").click()
         await page.reload()
         await expect(page.get_by_role("heading", name="First question")).to_be_visible()
+        await page.get_by_role("button", name="Ask", exact=True).click()  # the built-in guide uses tools too
+        await expect(page.locator(".welcome-calls")).to_contain_text("LS")
+        await expect(page.locator(".welcome-try")).to_contain_text("It works: the guide used tools and answered")
+        await expect(page.locator(".welcome-answer")).to_contain_text("nothing")  # no raw list of an empty folder
+        assert await layout_faults(page, phone=True) == []
         assert (await fresh.api("GET", "/v1/status"))["first_run"] is True
+        await page.get_by_role("link", name="Model").click()
+        await page.get_by_label("Base URL", exact=True).fill("half an addre")
         await page.get_by_role("button", name="Skip all").click()
         await page.wait_for_url("**/chat")
+        await page.reload()  # no question about what was given up
         await visit.settle()
         await expect(page.get_by_role("link", name="First steps")).to_have_count(0)
         assert visit.wrong() == []

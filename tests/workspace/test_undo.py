@@ -106,12 +106,16 @@ async def test_every_way_to_change_files_can_be_undone_and_done_again(bench: Ben
     call_id = await bench.run(tool, **arguments)
     after = state(bench.project)
     assert after != before
-    paths = await bench.yard.undo(call_id)
+    undone = await bench.yard.undo(call_id)
     assert state(bench.project) == before
-    assert paths
-    assert await bench.yard.undo(f"undo:{call_id}") == paths
+    assert undone.restored or undone.deleted
+    assert all(path in before for path in undone.restored)
+    assert all(path in after and path not in before for path in undone.deleted)
+    again = await bench.yard.undo(f"undo:{call_id}")
     assert state(bench.project) == after
-    assert await bench.yard.undo(call_id) == paths
+    assert all(path in after for path in again.restored)
+    assert set(undone.deleted) <= set(again.restored)
+    assert await bench.yard.undo(call_id) == undone
     assert state(bench.project) == before
 
 
@@ -150,7 +154,7 @@ async def test_a_file_with_the_same_content_again_is_unchanged(bench: Bench) -> 
     call_id = await bench.run("Write", path="a.txt", content="other")
     (bench.project / "a.txt").write_text("else")
     (bench.project / "a.txt").write_text("other")
-    assert await bench.yard.undo(call_id) == ["a.txt"]
+    assert (await bench.yard.undo(call_id)).restored == ["a.txt"]
     assert (bench.project / "a.txt").read_text() == "one\ntwo\nthree\n"
 
 
@@ -197,7 +201,7 @@ async def test_a_batch_of_writes_is_undone_as_one(bench: Bench) -> None:
     (bench.project / "run.sh").write_text("changed")
     assert "'run.sh'" in (await bench.refused(call_id)).message
     (bench.project / "run.sh").write_text("exit\n")
-    assert await bench.yard.undo(call_id) == ["a.txt", "run.sh"]
+    assert (await bench.yard.undo(call_id)).restored == ["a.txt", "run.sh"]
     assert state(bench.project) == before
     await bench.yard.undo(f"undo:{call_id}")
     assert state(bench.project) == after
@@ -349,11 +353,11 @@ async def test_calls_share_a_file_and_each_is_undone_by_itself_also_by_another_h
     ids = [await bench.run("Write", path=f"{number}.txt", content="new") for number in range(3)]
     assert len(list(bench.records.iterdir())) == 1
     async with Yard(load_config(bench.project, bench.records.parent)) as other:
-        assert await other.undo(ids[1]) == ["1.txt"]
-        assert await other.undo(f"undo:{ids[1]}") == ["1.txt"]
-        assert await other.undo(ids[0]) == ["0.txt"]
+        assert (await other.undo(ids[1])).restored == ["1.txt"]
+        assert (await other.undo(f"undo:{ids[1]}")).restored == ["1.txt"]
+        assert (await other.undo(ids[0])).restored == ["0.txt"]
     assert "undone already" in (await bench.refused(ids[0])).message
-    assert await bench.yard.undo(ids[1]) == ["1.txt"]
+    assert (await bench.yard.undo(ids[1])).restored == ["1.txt"]
     found = [(bench.project / f"{number}.txt").read_text() for number in range(3)]
     assert found == ["old", "old", "new"]
 
@@ -367,7 +371,7 @@ async def test_the_steps_of_a_batch_are_in_order_over_several_files(
     before = (bench.project / "a.txt").read_text()
     call_id = await bench.run("Write", **items)
     assert len(list(bench.records.iterdir())) == 5
-    assert await bench.yard.undo(call_id) == ["a.txt"]
+    assert (await bench.yard.undo(call_id)).restored == ["a.txt"]
     assert (bench.project / "a.txt").read_text() == before
 
 
@@ -377,7 +381,7 @@ async def test_an_entry_that_was_cut_off_takes_no_other_with_it(bench: Bench) ->
     record.write_bytes(record.read_bytes()[:-1])
     assert "damaged" in (await bench.refused(ids[2])).message
     (bench.project / "a.txt").write_text("1")
-    assert await bench.yard.undo(ids[1]) == ["a.txt"]
+    assert (await bench.yard.undo(ids[1])).restored == ["a.txt"]
     assert (bench.project / "a.txt").read_text() == "0"
 
 
@@ -399,9 +403,9 @@ async def test_a_step_that_cannot_be_kept_takes_its_call_with_it_and_the_next_ca
     after = await bench.run("Write", path="a.txt", content="third")
     assert len(written) == 3
     assert (await bench.refused(half)).code is ErrorCode.NOT_FOUND
-    assert await bench.yard.undo(after) == ["a.txt"]
+    assert (await bench.yard.undo(after)).restored == ["a.txt"]
     (bench.project / "a.txt").write_text("zero")
-    assert await bench.yard.undo(before) == ["a.txt"]
+    assert (await bench.yard.undo(before)).restored == ["a.txt"]
 
 
 async def test_the_oldest_records_go(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -418,7 +422,7 @@ async def test_the_oldest_records_go(bench: Bench, monkeypatch: pytest.MonkeyPat
     assert len(list(bench.records.iterdir())) == 2
     monkeypatch.setattr(undo_records, "MAX_TOTAL", 300)
     records.remove_oldest()
-    assert await bench.yard.undo(ids[3]) == ["a.txt"]
+    assert (await bench.yard.undo(ids[3])).restored == ["a.txt"]
     assert (await bench.refused(ids[2])).code is ErrorCode.NOT_FOUND
 
 

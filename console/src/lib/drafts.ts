@@ -21,6 +21,11 @@ export function setDraft(key: string, value: unknown): void {
   drafts.value = next;
 }
 
+/** Give up the unsaved edits whose key begins so. */
+export function dropDrafts(prefix: string): void {
+  drafts.value = new Map([...drafts.peek()].filter(([key]) => !key.startsWith(prefix)));
+}
+
 /** True if there are unsaved edits whose key begins so. */
 export function hasDrafts(prefix: string): boolean {
   return [...drafts.value.keys()].some((key) => key.startsWith(prefix));

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import os
 import signal
 from dataclasses import replace
 
@@ -22,6 +21,7 @@ from toolyard.cli.records import (
 from toolyard.cli.table import Row, state_cell, to_one_line
 from toolyard.engine.clock import SystemClock
 from toolyard.engine.feed import read_feed
+from toolyard.protocol.approval import ApprovalState
 from toolyard.protocol.call_record import CALL, CallRecord, CallState
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Reason, list_causes
@@ -54,8 +54,13 @@ def command(common: CommonOptions) -> None:
 def list_(common: CommonOptions, filter_: RecordFilter, codes: tuple[str, ...]) -> None:
     """List the calls of the project, newest first."""
     filter_ = replace(filter_, code=tuple(cause for code in codes for cause in list_causes(code)))
-    calls = map(CallRecord.from_record, run_in_yard(common, lambda yard: filter_.find(yard, CALL)))
-    print_page(common, filter_, _HEADS, [(call.to_json(), _row(call)) for call in calls])
+
+    async def work(yard: Yard) -> list[tuple[CallRecord, str]]:
+        calls = [CallRecord.from_record(record) for record in await filter_.find(yard, CALL)]
+        return [(call, await _describe_state(yard, call.id, call.state, call.caller)) for call in calls]
+
+    calls = run_in_yard(common, work)
+    print_page(common, filter_, _HEADS, [(call.to_json(), _row(call, state)) for call, state in calls])
 
 
 @command.command("show")
@@ -69,7 +74,10 @@ def show(common: CommonOptions, call_id: str) -> None:
         call = await yard.journal.get(call_id)
         if call is None:
             raise unknown_record(yard.config.own_command, "call", call_id, "journal")
-        return call
+        state = str(call["state"])
+        return (
+            call if common.json else call | {"state": await _describe_state(yard, call_id, state, str(call["caller"]))}
+        )
 
     print_record(common, run_in_yard(common, work))
 
@@ -89,14 +97,15 @@ def tail(common: CommonOptions, follow: bool, cursor: int | None) -> None:
 def undo(common: CommonOptions, call_id: str) -> None:
     """Restore the files that a call overwrote or deleted, and delete those that it created, unless changed since."""
     project = common.config().project.resolve()
-    restored = run_in_yard(common, lambda yard: yard.undo(call_id, by=cli_caller(yard.config)))
+    undone = run_in_yard(common, lambda yard: yard.undo(call_id, by=cli_caller(yard.config)))
     if common.json:
-        print_json({"call_id": call_id, "project": str(project), "restored": restored})
-    else:
-        for path in restored:
-            is_there = os.path.lexists(project / path)
-            restored_text = f"Restored {path} in {project}."
-            click.echo(restored_text if is_there else f"Deleted {path} in {project}, which the call had created.")
+        paths = {"restored": undone.restored, "deleted": undone.deleted}
+        print_json({"call_id": call_id, "project": str(project), **paths})
+        return
+    for path in undone.restored:
+        click.echo(f"Restored {path} in {project}.")
+    for path in undone.deleted:
+        click.echo(f"Deleted {path} in {project}, which the call had created.")
 
 
 async def _tail(common: CommonOptions, yard: Yard, *, follow: bool, cursor: int | None) -> None:
@@ -125,7 +134,13 @@ def _print_event(common: CommonOptions, event: Event) -> None:
     )
 
 
-def _row(call: CallRecord) -> Row:
+async def _describe_state(yard: Yard, call_id: str, state: str, caller: str) -> str:
+    """Return the state of a call for people: one that waits for approval has not begun, though its record runs."""
+    approval = await yard.approvals.find_for_call(call_id, caller) if state == CallState.RUNNING else None
+    return "waits" if approval is not None and approval.state is ApprovalState.PENDING else state
+
+
+def _row(call: CallRecord, state: str) -> Row:
     text = call.text or json.dumps(call.arguments, ensure_ascii=False)
     ms = "" if call.time_ms is None else f"{call.time_ms:.0f}"
-    return call.id, state_cell(call.state), call.tool, call.caller, format_age(call.started), ms, text
+    return call.id, state_cell(state), call.tool, call.caller, format_age(call.started), ms, text

@@ -32,7 +32,7 @@ _COLOURS = {
     "green": ("succeeded", "success", "done", "allowed", "allow"),
     "yellow": ("partial", "expired", "interrupted", "cancelled", "late", "blocked"),
     "red": ("failed", "error", "timed_out", "denied", "deny"),
-    "cyan": ("running", "waiting_callback", "pending", "scheduled"),
+    "cyan": ("running", "waits", "waiting_callback", "pending", "scheduled"),
 }
 _COLOUR_OF = {state: colour for colour, states in _COLOURS.items() for state in states}
 

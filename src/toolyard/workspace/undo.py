@@ -62,6 +62,14 @@ class FileContent:
         return self.like.path if self.like else None
 
 
+@dataclass(frozen=True, slots=True)
+class UndoneFiles:
+    """The paths that are as before the call again, and those that were removed because the call had made them."""
+
+    restored: list[str]
+    deleted: list[str]
+
+
 class Undo:
     def __init__(
         self,
@@ -104,8 +112,8 @@ class Undo:
             return False
         return True
 
-    def restore(self, call_id: str, checkpoint: Checkpoint) -> list[str]:
-        """Undo a call; returns the paths that changed. Raises Failure, and then nothing is changed."""
+    def restore(self, call_id: str, checkpoint: Checkpoint) -> UndoneFiles:
+        """Undo a call. Raises Failure, and then nothing is changed."""
         if "#" in call_id:
             raise Failure(
                 ErrorCode.INVALID_PARAM,
@@ -131,8 +139,11 @@ class Undo:
             raise
         self._records.replace(reverse_id(call_id), undone)
         self._records.drop(call_id)
-        named = {change.path for change in changes} | {change.source for change in changes if isinstance(change, Moved)}
-        return sorted(named)
+        is_there = {change.path: not _is_removal(change) for change in undone}
+        return UndoneFiles(
+            sorted(path for path, there in is_there.items() if there),
+            sorted(path for path, there in is_there.items() if not there),
+        )
 
     def _undo_step(self, step: Sequence[Change], checkpoint: Checkpoint) -> Sequence[Change]:
         """Undo one step; returns what that did. A step is one change, or several writes."""
@@ -268,6 +279,16 @@ def _group_steps(changes: Sequence[Change]) -> list[list[Change]]:
     """Group changes that are undone together: writes that follow each other; else each change by itself."""
     numbered = groupby(enumerate(changes), lambda item: -1 if isinstance(item[1], Written) else item[0])
     return [[change for _, change in step] for _, step in numbered]
+
+
+def _is_removal(change: Change) -> bool:
+    match change:
+        case Written():
+            return change.after is None
+        case Folder():
+            return change.made == 0
+        case _:
+            return isinstance(change, Deleted)
 
 
 def _build_write(content: FileContent) -> Write:

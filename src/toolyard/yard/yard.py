@@ -65,6 +65,7 @@ if TYPE_CHECKING:
     from toolyard.workspace.file_versions import FileVersions
     from toolyard.workspace.folder_listing import FolderListing
     from toolyard.workspace.media_files import MediaFiles
+    from toolyard.workspace.undo import UndoneFiles
 
 _log = logging.getLogger(__name__)
 Arguments: TypeAlias = Mapping[str, Any] | str
@@ -405,8 +406,8 @@ class Yard:
         """Cancel every call and wait until they have ended; bounded."""
         await self._runner.stop()
 
-    async def undo(self, call_id: str, *, by: str = "") -> list[str]:
-        """Put the files that a call changed back as they were; the paths. Raises Failure, and then nothing changed.
+    async def undo(self, call_id: str, *, by: str = "") -> "UndoneFiles":
+        """Put the files that a call changed back as they were. Raises Failure, and then nothing changed.
 
         It is refused when one of them was changed since. ``undo:CALL`` undoes the undoing. ``by``: who wants it.
         """
@@ -416,14 +417,14 @@ class Yard:
 
         stop = CancelScope("undo", self._clock, _UNDO_S)
         try:
-            restored = await in_thread(lambda: self._built_in.undo.restore(call_id, stop))
+            undone = await in_thread(lambda: self._built_in.undo.restore(call_id, stop))
         except Failure as failure:
             if failure.code is ErrorCode.NOT_FOUND:
                 raise await self._explain_no_undo(call_id, failure) from failure
             raise
         again = call_id.startswith(PREFIX)
         await self.journal.record_undo(call_id.removeprefix(PREFIX), by=by or self._caller, again=again)
-        return restored
+        return undone
 
     async def _explain_no_undo(self, call_id: str, failure: Failure) -> Failure:
         """Return why nothing is known of the files of a call: it ran in another project, or there is no such call."""

@@ -1,6 +1,9 @@
 /** The changes of a call, line by line or as full files, and undo while the files are unchanged. */
+import "./style.css";
 import { useSignal } from "@preact/signals";
+import type { ComponentChildren } from "preact";
 import { api } from "../../lib/api";
+import { dictionary, plural } from "../../lib/language";
 import { setQuery, queryParam } from "../../lib/router";
 import { showToast } from "../../lib/toast";
 import { revealHidden } from "../../lib/hidden-characters";
@@ -15,33 +18,95 @@ import { callPath, type CallDetail } from "./types";
 import { FullFiles } from "./full-files";
 import { activityWords as words } from "./words";
 
-export function Changes({
-  call,
-  files,
-  onUndone,
-}: {
-  call: CallDetail;
+const undoWords = dictionary(
+  {
+    undo: "Undo these changes",
+    undoAsk: "Restore the files to their state before this call?",
+    undoAskDelete: (n: number) =>
+      plural(n, {
+        one: "Delete the file that this call created?",
+        other: "Delete the # files that this call created?",
+      }),
+    willGo: "will be deleted",
+    undone: (restored: number, deleted: number) =>
+      [
+        restored ? plural(restored, { one: "# file restored.", other: "# files restored." }) : "",
+        deleted ? plural(deleted, { one: "# new file deleted.", other: "# new files deleted." }) : "",
+      ]
+        .filter(Boolean)
+        .join(" ") || "Undone.",
+    undoNo: "Cannot be undone: the files have changed since, or their old content is no longer stored.",
+    undoFailed: "Undo failed",
+    isUndone: "Undone",
+    cancel: "Cancel",
+  },
+  {
+    undo: "撤销这些更改",
+    undoAsk: "将文件恢复到这次调用之前的状态？",
+    undoAskDelete: (n: number) => plural(n, { other: "删除这次调用新建的 # 个文件？" }),
+    willGo: "将被删除",
+    undone: (restored: number, deleted: number) =>
+      [
+        restored ? plural(restored, { other: "已恢复 # 个文件。" }) : "",
+        deleted ? plural(deleted, { other: "已删除 # 个新建的文件。" }) : "",
+      ].join("") || "已撤销。",
+    undoNo: "无法撤销：文件之后又被修改，或原内容已不再保留。",
+    undoFailed: "撤销失败",
+    isUndone: "已撤销",
+    cancel: "取消",
+  },
+);
+
+interface Given {
+  call: Pick<CallDetail, "id" | "undoable" | "undone">;
   files: readonly PatchFile[];
   onUndone: () => void;
-}) {
+}
+
+export function Changes({ call, files, onUndone }: Given) {
   const t = words();
   const showsFullFiles = queryParam("view") === "files";
+  return (
+    <div class="stack">
+      <Undo call={call} files={files} onUndone={onUndone}>
+        <span class="grow" />
+        <Button
+          kind="quiet"
+          sign="file"
+          pressed={showsFullFiles}
+          onClick={() => setQuery({ view: showsFullFiles ? null : "files" })}
+        >
+          {t.fullFiles}
+        </Button>
+      </Undo>
+      {showsFullFiles ? <FullFiles id={call.id} /> : <Patch files={files} />}
+    </div>
+  );
+}
+
+/** One press and one question take back what a call did to files; or what has become of that. `files` may be none: a
+ * moved or deleted file has no lines to show. */
+export function Undo({ call, files, onUndone, children }: Given & { children?: ComponentChildren }) {
+  const t = undoWords();
   const asking = useSignal(false);
   const fault = useSignal<Error | null>(null);
   const undo = async () => {
-    const response = await api<{ restored?: unknown }>(`${callPath(call.id)}/undo`, { method: "POST" });
-    showToast(t.undone(Array.isArray(response.restored) ? response.restored.length : files.length));
+    const { restored, deleted } = await api<{ restored: string[]; deleted: string[] }>(`${callPath(call.id)}/undo`, {
+      method: "POST",
+    });
+    showToast(t.undone(restored.length, deleted.length));
     asking.value = false;
     fault.value = null;
     onUndone();
   };
   const close = () => (asking.value = false);
+  const isCreated = (file: PatchFile) => file.operation === "create";
   return (
-    <div class="stack">
+    <>
       <div class="row">
         {call.undone ? (
           <span class="act-undone">
-            <Chip>{t.restored}</Chip>
+            <Chip>{t.isUndone}</Chip>
             <Ago at={call.undone.at} />
             <span class="faint" data-given>
               {revealHidden(callerName(call.undone.by))}
@@ -53,18 +118,9 @@ export function Changes({
           </Button>
         )}
         {!call.undone && call.undoable === false && <span class="faint">{t.undoNo}</span>}
-        <span class="grow" />
-        <Button
-          kind="quiet"
-          sign="file"
-          pressed={showsFullFiles}
-          onClick={() => setQuery({ view: showsFullFiles ? null : "files" })}
-        >
-          {t.fullFiles}
-        </Button>
+        {children}
       </div>
       {fault.value && <Fault title={t.undoFailed} error={fault.value} />}
-      {showsFullFiles ? <FullFiles id={call.id} /> : <Patch files={files} />}
       {asking.value && (
         <Dialog
           title={t.undo}
@@ -85,16 +141,17 @@ export function Changes({
             </>
           }
         >
-          <p>{t.undoAsk}</p>
+          <p>{files.length > 0 && files.every(isCreated) ? t.undoAskDelete(files.length) : t.undoAsk}</p>
           <ul class="act-files mono">
             {files.map((file) => (
-              <li key={file.path} data-given>
-                {file.path}
+              <li key={file.path}>
+                <span data-given>{revealHidden(file.path)}</span>{" "}
+                {isCreated(file) && <Chip tone="bad">{t.willGo}</Chip>}
               </li>
             ))}
           </ul>
         </Dialog>
       )}
-    </div>
+    </>
   );
 }

@@ -19,7 +19,7 @@ import { MessageText } from "../../ui/message-text";
 import { Empty, Fault, Loading, Notice } from "../../ui/state";
 import { Tabs } from "../../ui/tabs";
 import { Ago } from "../../ui/time";
-import { Changes } from "./changes";
+import { Changes, Undo } from "./changes";
 import { toCurl, toFixture } from "./copies";
 import { Input } from "./input";
 import { Output } from "./output";
@@ -161,6 +161,9 @@ function CallView({ call, reload }: { call: CallDetail; reload: () => void }) {
       )}
       <Tabs label={t.parts} tabs={tabs} open={part} onOpen={(next) => setQuery({ part: next, view: null })} />
       {part === "input" && <Input call={call} />}
+      {part === "output" && !files.length && (call.undoable || call.undone) && (
+        <Undo call={call} files={files} onUndone={reload} />
+      )}
       {part === "output" && <Output call={call} />}
       {part === "patch" && <Changes call={call} files={files} onUndone={reload} />}
       {part === "timeline" && <Timeline call={call} />}

@@ -1,8 +1,13 @@
-/** The five answers. Deny comes first and has the focus; what stays allowed for longer shows its rule. */
-import { useSignal } from "@preact/signals";
+/** The five answers. Deny comes first and has the focus; what stays allowed for longer shows its rule. And one answer to
+ * all calls that wait together. */
+import { signal, useSignal } from "@preact/signals";
+import { useLayoutEffect } from "preact/hooks";
 import { api, ApiError } from "../../lib/api";
 import { now } from "../../lib/clock";
+import { revealHidden } from "../../lib/hidden-characters";
+import { joinWords } from "../../lib/language";
 import { Button } from "../../ui/button";
+import { Fault } from "../../ui/state";
 import { AlwaysDialog } from "./always";
 import { DenyNote } from "./note";
 import { areHeld, isDeliberate } from "./press-guard";
@@ -23,12 +28,28 @@ interface Given {
   onFault: (error: unknown) => void;
 }
 
+/** The approvals whose cards stand on the page in full and can be allowed. */
+const allowable = signal<ReadonlySet<string>>(new Set());
+
+function useAllowable(id: string, isAllowable: boolean): void {
+  useLayoutEffect(() => {
+    if (!isAllowable) return;
+    allowable.value = new Set(allowable.peek()).add(id);
+    return () => {
+      const left = new Set(allowable.peek());
+      left.delete(id);
+      allowable.value = left;
+    };
+  }, [id, isAllowable]);
+}
+
 export function Actions({ one, same, ready, settle, denyRef, onFault }: Given) {
   const t = words();
   const asking = useSignal<"" | "always" | "note">("");
   const held = areHeld.value;
   const over = one.state !== "pending" || (one.expires !== null && one.expires <= now.value / 1000);
   const closed = !ready || over;
+  useAllowable(one.id, !closed);
   const send = async (effect: "allow" | "deny", body: object) => {
     const counts = await sendAnswer(() => api(`${approvalPath(one.id)}/${effect}`, { body }));
     await settle(one.id, counts ? effect : undefined);
@@ -38,20 +59,16 @@ export function Actions({ one, same, ready, settle, denyRef, onFault }: Given) {
     await sendAnswer(() => api("/v1/approvals/bulk", { body: { ids: ids.slice(0, 100), effect } }));
     await Promise.all(ids.map(async (id) => settle(id)));
   };
-  const guarded =
-    <T,>(run: () => T) =>
-    () =>
-      isDeliberate() ? run() : undefined;
   return (
     <footer class="apr-actions">
       {same.length > 1 && (
         <div class="apr-same">
           <span class="grow quiet">{t.identical(same.length)}</span>
           <Button kind="danger" held={held} onFault={onFault} onClick={guarded(() => all("deny"))}>
-            {t.denyIdentical(same.length)}
+            {t.denyAll(same.length)}
           </Button>
           <Button held={held} disabled={closed} onFault={onFault} onClick={guarded(() => all("allow"))}>
-            {t.allowIdentical(same.length)}
+            {t.allowAll(same.length)}
           </Button>
         </div>
       )}
@@ -115,6 +132,55 @@ export function Actions({ one, same, ready, settle, denyRef, onFault }: Given) {
       )}
     </footer>
   );
+}
+
+/** One answer for calls that wait together, each allowed once. It stands under their cards: who allows all has come past
+ * each of them, and each is shown in full. */
+export function AnswerAll({ ids, names, settle }: { ids: readonly string[]; names?: string[]; settle: Settle }) {
+  const t = words();
+  const fault = useSignal<Error | null>(null);
+  const held = areHeld.value;
+  const answer = async (effect: "allow" | "deny") => {
+    fault.value = null;
+    const body = effect === "allow" ? { for: "once" } : {};
+    const sent = await Promise.allSettled(
+      ids.map((id) => sendAnswer(() => api(`${approvalPath(id)}/${effect}`, { body }))),
+    );
+    for (const [at, result] of sent.entries())
+      if (result.status === "fulfilled") await settle(ids[at]!, result.value ? effect : undefined);
+    const failed = sent.find((result) => result.status === "rejected");
+    if (failed) throw failed.reason;
+  };
+  const failed = (error: unknown) => (fault.value = error as Error);
+  return (
+    <div class="apr-together" role="group" aria-label={t.together(ids.length)}>
+      <p class="grow">
+        <strong>{t.together(ids.length)}</strong>{" "}
+        {names && (
+          <span class="quiet" data-given>
+            {revealHidden(joinWords(names))}
+          </span>
+        )}
+      </p>
+      <Button kind="danger" held={held} onFault={failed} onClick={guarded(() => answer("deny"))}>
+        {t.denyAll(ids.length)}
+      </Button>
+      <Button
+        held={held}
+        disabled={!ids.every((id) => allowable.value.has(id))}
+        onFault={failed}
+        onClick={guarded(() => answer("allow"))}
+      >
+        {t.allowAll(ids.length)}
+      </Button>
+      {fault.value && <Fault title={t.failed} error={fault.value} />}
+    </div>
+  );
+}
+
+/** Runs what a deliberate press asks for. */
+function guarded<T>(run: () => T): () => T | undefined {
+  return () => (isDeliberate() ? run() : undefined);
 }
 
 /** Returns true if the answer counts. That somebody else was faster is no fault: the card will tell who. */

@@ -1,5 +1,6 @@
 /** Pending approvals. Deny has the focus when the page opens on a card, and whenever nothing else has it. */
 import { useSignal } from "@preact/signals";
+import { Fragment } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { api } from "../../lib/api";
 import { formatNumber } from "../../lib/language";
@@ -7,10 +8,12 @@ import { setQuery } from "../../lib/router";
 import { Button } from "../../ui/button";
 import { Dialog } from "../../ui/dialog";
 import { Empty, Fault, Loading } from "../../ui/state";
-import { sendAnswer } from "./actions";
+import { AnswerAll, sendAnswer } from "./actions";
 import { Card } from "./card";
 import { holdPresses } from "./press-guard";
+import { mainArgumentIn } from "./main-argument-in";
 import { Outcome } from "./outcome";
+import { nameOf, type Approval } from "./types";
 import { useApproval } from "./use-approval";
 import type { Inbox as Held } from "./use-inbox";
 import { approvalWords as words } from "./words";
@@ -37,20 +40,28 @@ export function Inbox({ inbox }: { inbox: Held }) {
     <>
       {inbox.state === "fault" && <Fault error={inbox.error} retry={inbox.reload} />}
       <div class="apr-list">
-        {cards.map((one) =>
-          isOpen.has(one.id) ? (
-            <InboxCard
-              key={one.id}
-              row={one}
-              sticky={one.id === first}
-              settle={inbox.settle}
-              same={one.digest ? inbox.open.filter((other) => other.digest === one.digest) : []}
-              denyRef={(node) => void (node ? denies.current.set(one.id, node) : denies.current.delete(one.id))}
-            />
-          ) : (
-            <Outcome key={one.id} one={one} />
-          ),
-        )}
+        {cards.map((one) => {
+          if (!isOpen.has(one.id)) return <Outcome key={one.id} one={one} />;
+          const together = listTogether(cards, isOpen, one);
+          return (
+            <Fragment key={one.id}>
+              <InboxCard
+                row={one}
+                sticky={one.id === first}
+                settle={inbox.settle}
+                same={one.digest ? inbox.open.filter((other) => other.digest === one.digest) : []}
+                denyRef={(node) => void (node ? denies.current.set(one.id, node) : denies.current.delete(one.id))}
+              />
+              {together.length > 0 && (
+                <AnswerAll
+                  ids={together.map((other) => other.id)}
+                  names={together.map(rowTitle)}
+                  settle={inbox.settle}
+                />
+              )}
+            </Fragment>
+          );
+        })}
       </div>
       {inbox.all.length > cards.length && (
         <Button
@@ -68,6 +79,18 @@ export function Inbox({ inbox }: { inbox: Held }) {
       )}
     </>
   );
+}
+
+/** The calls of one chat that wait together, at the last of their cards; none if they are the same call, whose cards
+ * have an answer for all of them. */
+function listTogether(cards: readonly Approval[], isOpen: ReadonlySet<string>, one: Approval): Approval[] {
+  const together = one.chat ? cards.filter((other) => other.chat === one.chat && isOpen.has(other.id)) : [];
+  const isSame = together.every((other) => other.digest === one.digest);
+  return together.length > 1 && !isSame && together[together.length - 1]!.id === one.id ? together : [];
+}
+
+function rowTitle(row: Approval): string {
+  return [nameOf(row), mainArgumentIn(row.summary ?? "")].filter(Boolean).join(" · ");
 }
 
 function InboxCard(given: Omit<Parameters<typeof Card>[0], "detail">) {

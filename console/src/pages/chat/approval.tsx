@@ -1,16 +1,43 @@
-/** A call that waits for a person, right where it was asked for: the card of the page of approvals. It is there until it
- * is known what was answered, here or elsewhere, which may be after the call has ended. */
+/** The calls that wait for a person, right where they were asked for: the cards of the page of approvals. One is there
+ * until it is known what was answered, here or elsewhere, which may be after the call has ended. */
 import { useEffect } from "preact/hooks";
 import { hasScope } from "../../lib/api";
 import { useEvent } from "../../lib/use-event";
 import { Fault, Loading, Notice } from "../../ui/state";
+import { AnswerAll } from "../approvals/actions";
 import { Card } from "../approvals/card";
 import { useApproval } from "../approvals/use-approval";
 import type { Call } from "./model";
 import { words } from "./words";
 
+export function ApprovalPanels({ calls, onAnswer }: { calls: Call[]; onAnswer: (id: string, answer: string) => void }) {
+  const waiting = calls.filter((call) => call.approval && !call.answered);
+  const asking = waiting.filter((call) => call.state === "approval");
+  const settleOne = (approval: string, effect?: "allow" | "deny") => {
+    const call = asking.find((one) => one.approval === approval);
+    if (call && effect) onAnswer(call.id, effect === "allow" ? "allowed" : "denied");
+  };
+  return (
+    <>
+      {waiting.map((call) => (
+        <ApprovalPanel
+          key={call.approval}
+          call={call}
+          number={asking.length > 1 ? calls.indexOf(call) + 1 : null}
+          onAnswer={(answer) => onAnswer(call.id, answer)}
+        />
+      ))}
+      {asking.length > 1 && hasScope("approve") && (
+        <div class="chat-approval">
+          <AnswerAll ids={asking.map((call) => call.approval!)} settle={settleOne} />
+        </div>
+      )}
+    </>
+  );
+}
+
 /** `number`: of several that wait together, to tell them apart. */
-export function ApprovalPanel({
+function ApprovalPanel({
   call,
   number,
   onAnswer,

@@ -15,28 +15,28 @@ import { Elapsed } from "../../ui/time";
 import type { RecordedCall } from "./details";
 import type { Call } from "./model";
 import { TaskChip } from "./task";
-import { findPlaceholders } from "./tasks";
+import { taskKey, tasksOf, type ShownTasks } from "./tasks";
 import { words } from "./words";
 
-const ApprovalPanel = lazyPage<{ call: Call; number: number | null; onAnswer: (answer: string) => void }>(() =>
-  import("./approval").then((module) => ({ default: module.ApprovalPanel })),
+const ApprovalPanels = lazyPage<{ calls: Call[]; onAnswer: (id: string, answer: string) => void }>(() =>
+  import("./approval").then((module) => ({ default: module.ApprovalPanels })),
 );
 const CallDetails = lazyPage<{ call: Call }>(() =>
   import("./details").then((module) => ({ default: module.CallDetails })),
 );
-export const loadCallParts = [ApprovalPanel.load, CallDetails.load];
+export const loadCallParts = [ApprovalPanels.load, CallDetails.load];
 
 const FOLDED = 5; // so many lines and more come folded when they are looked at later
 
 export function Calls({
   calls,
   growing,
-  mentioned,
+  shownTasks,
   onMark,
 }: {
   calls: Call[];
   growing: boolean;
-  mentioned: (id: string) => boolean;
+  shownTasks: ShownTasks;
   onMark: (id: string, answered: string) => void;
 }) {
   const t = words();
@@ -44,7 +44,6 @@ export function Calls({
   const rows = calls.map((call, at) => <CallRow key={call.id || at} call={call} growing={growing} onMark={onMark} />);
   const failed = calls.filter((call) => call.state === "error").length;
   const folded = useSignal(calls.length >= FOLDED && !running && !growing).value; // what was open when it was made stays open
-  const asking = calls.filter((call) => call.approval && !call.answered && growing && call.state === "approval");
   const head = (
     <>
       {t.calls(calls.length)}
@@ -69,16 +68,9 @@ export function Calls({
           {rows}
         </>
       )}
-      {calls
-        .filter((call) => call.approval && !call.answered && growing)
-        .map((call) => (
-          <ApprovalPanel
-            key={call.approval}
-            call={call}
-            number={asking.length > 1 ? calls.indexOf(call) + 1 : null}
-            onAnswer={(answer) => onMark(call.id, answer)}
-          />
-        ))}
+      {growing && calls.some((call) => call.approval && !call.answered) && (
+        <ApprovalPanels calls={calls} onAnswer={onMark} />
+      )}
       {calls.some((call) => call.media.length || call.left) && (
         <div class="chat-media">
           {calls.flatMap((call) =>
@@ -97,11 +89,11 @@ export function Calls({
         <div class="row">{calls.map((call) => call.canvas && <CanvasButton key={call.id} path={call.canvas} />)}</div>
       )}
       {calls
-        .flatMap((call) => findPlaceholders(call.text))
-        .filter((mark) => !mentioned(mark.id))
-        .map((mark) => (
-          <div key={mark.id} class="chat-task-line">
-            <TaskChip {...mark} />
+        .flatMap(tasksOf)
+        .filter((task) => !shownTasks.value.has(taskKey(task))) // what the reply makes of it need not name the task
+        .map((task) => (
+          <div key={taskKey(task)} class="chat-task-line">
+            <TaskChip {...task} />
           </div>
         ))}
     </div>

@@ -1,4 +1,4 @@
-/** All of a call: what it was given, what it said, what it changed. Read from the server when the card is opened. */
+/** All of a call: what it changed, what it was given, what it said. Read from the server when the card is opened. */
 import { type Failure, hasScope } from "../../lib/api";
 import { approvalLink } from "../../lib/approval-link";
 import { callerName } from "../../lib/caller";
@@ -10,6 +10,7 @@ import { StateChip } from "../../ui/chip";
 import { Code, Json } from "../../ui/code";
 import { filesOf, Patch } from "../../ui/patch";
 import { Fault, Loading, Notice } from "../../ui/state";
+import { Undo } from "../activity/changes";
 import { approvalWords } from "../approvals/words";
 import type { Call } from "./model";
 import { words } from "./words";
@@ -22,6 +23,8 @@ export interface RecordedCall {
   text?: string;
   reason?: string | null;
   approval?: { id: string; state: string; by?: string | null } | null;
+  undoable?: boolean;
+  undone?: { at: number; by: string } | null;
   envelope?: { data?: Record<string, unknown>; text: string; error?: Failure; context?: object };
 }
 
@@ -47,9 +50,10 @@ export function CallDetails({ call }: { call: Call }) {
     : messageText(messageIn(value.text ? value : call, "text"));
   return (
     <>
+      {(files.length > 0 || value.undoable || value.undone) && <Undo call={value} files={files} onUndone={reload} />}
+      {files.length > 0 && <Patch files={files} />}
       <Json label={t.input} value={value.arguments} />
       {output && <Code label={t.output} text={output} />}
-      {files.length > 0 && <Patch files={files} />}
       {Object.keys(data).length > 0 && <Json label={t.result} value={shortenMedia(data)} />}
       {value.approval && <ApprovalLine {...value.approval} />}
     </>

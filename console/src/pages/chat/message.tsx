@@ -25,6 +25,7 @@ import { ReplyTokens } from "./token-use";
 import { ReplyError } from "./reply-error";
 import { answerOf, type Call, type Message, type Piece } from "./model";
 import { useNearView } from "./use-near-view";
+import type { ShownTasks } from "./tasks";
 import { TextPiece } from "./text";
 import { ThinkingFold } from "./thinking";
 import { Waiting } from "./waiting";
@@ -156,6 +157,7 @@ function Reply({ conversation, cell, message, near, last, actions }: Shown & { n
   const onAgain = conversation.running.value ? undefined : () => actions.onAgain(message);
   const growing = message.state === "running";
   const answer = answerOf(message);
+  const shownTasks: ShownTasks = useSignal(new Map());
   const mark = (id: string, answered: string) => {
     at.value = {
       ...at.peek(),
@@ -171,9 +173,7 @@ function Reply({ conversation, cell, message, near, last, actions }: Shown & { n
         const end = n === groups.length - 1,
           writing = growing && end;
         if (Array.isArray(group))
-          return (
-            <Calls key={n} calls={group} growing={growing} mentioned={(id) => answer.includes(id)} onMark={mark} />
-          );
+          return <Calls key={n} calls={group} growing={growing} shownTasks={shownTasks} onMark={mark} />;
         if (group.kind === "thinking")
           return <ThinkingFold key={n} text={group.text} ms={group.ms} growing={writing} />;
         return (
@@ -183,6 +183,7 @@ function Reply({ conversation, cell, message, near, last, actions }: Shown & { n
             growing={writing}
             cut={end && (message.state === "failed" || message.state === "stopped")}
             near={near}
+            shownTasks={shownTasks}
             onAgain={onAgain}
           />
         );

@@ -2,6 +2,7 @@
 import { hasScope, type Failure } from "../../lib/api";
 import type { Attachment } from "./attachments";
 import type { TokenUse } from "./context-use";
+import type { TaskName } from "./tasks";
 import { REPLY_OPTIONS, type ReplyOptions } from "./reply-options";
 
 export type CallState =
@@ -36,6 +37,8 @@ export interface Call {
   answered: string;
   /** The file that it asked to open. */
   canvas?: string;
+  /** What goes on after it. */
+  tasks?: TaskName[];
 }
 export type Piece = Thinking | Text | Call;
 

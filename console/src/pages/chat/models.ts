@@ -1,7 +1,7 @@
 /** The models of the server, loaded once for all that need them. */
 import { signal } from "@preact/signals";
 import { api } from "../../lib/api";
-import { isForChat } from "../../lib/model-kind";
+import { isForChat } from "../providers/model-kind";
 
 interface Model {
   id: string;

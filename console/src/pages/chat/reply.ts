@@ -14,6 +14,7 @@ import {
   type Thinking,
   type Usage,
 } from "./model";
+import type { TaskName } from "./tasks";
 
 interface ToolEvent extends SpecialAction {
   type?: string;
@@ -27,7 +28,9 @@ interface ToolEvent extends SpecialAction {
   media?: unknown[];
   text_code?: string;
   text_params?: object;
+  reason?: string;
   media_left_out?: number;
+  tasks?: TaskName[];
   at?: number;
   provider?: string;
   code?: string;
@@ -131,6 +134,8 @@ function applyToolEvent(message: Message, toolEvent: ToolEvent, now: number): Me
       media: mediaOf(toolEvent.media ?? []),
       left: toolEvent.media_left_out ?? 0,
       ...(canvasIn(toolEvent) && { canvas: canvasIn(toolEvent) }),
+      answered: one.answered || (toolEvent.reason === "DENIED" ? "denied" : ""), // also by somebody elsewhere
+      ...(toolEvent.tasks && { tasks: toolEvent.tasks }),
     }),
   );
 }

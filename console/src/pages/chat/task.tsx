@@ -7,13 +7,13 @@ import { stateWord } from "../../ui/chip";
 import { Icon } from "../../ui/icon";
 import { MessageText } from "../../ui/message-text";
 import { MediaView } from "../../ui/media";
-import { isRunning, taskOf, type Placeholder, type Task } from "./tasks";
+import { isRunning, taskKey, taskOf, type Task, type TaskName } from "./tasks";
 import { words } from "./words";
 
-export function TaskChip({ plugin, id }: Placeholder) {
+export function TaskChip({ plugin, task_id }: TaskName) {
   const t = words();
-  const task = taskOf(plugin, id).value;
-  const name = t.task(plugin, id.slice(0, 8));
+  const task = taskOf({ plugin, task_id }).value;
+  const name = t.task(plugin, task_id.slice(0, 8));
   if (task === "missing")
     return (
       <span class="chat-task">
@@ -25,7 +25,7 @@ export function TaskChip({ plugin, id }: Placeholder) {
     return (
       <a
         class="chat-task running"
-        href={`/tasks?task=${encodeURIComponent(task?.id ?? `${plugin}::${id}`)}`}
+        href={`/tasks?task=${encodeURIComponent(task?.id ?? taskKey({ plugin, task_id }))}`}
         title={t.toTask}
       >
         <Icon sign="clock" size={15} />

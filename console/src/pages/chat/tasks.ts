@@ -4,10 +4,13 @@ import { signal, type Signal } from "@preact/signals";
 import { api, ApiError } from "../../lib/api";
 import { subscribe, liveConnection } from "../../lib/events";
 
-export interface Task {
-  id: string;
+/** A task as its placeholder names it. */
+export interface TaskName {
   plugin: string;
   task_id: string;
+}
+export interface Task extends TaskName {
+  id: string;
   state: string;
   created: number;
   updated: number;
@@ -24,8 +27,12 @@ export function isRunning(task: KnownTask): boolean {
   return task === null || (task !== "missing" && /^(waiting|running|started|pending)/.test(task.state));
 }
 
-export function taskOf(plugin: string, id: string): Signal<KnownTask> {
-  const key = `${plugin}::${id}`;
+export function taskKey({ plugin, task_id }: TaskName): string {
+  return `${plugin}::${task_id}`;
+}
+
+export function taskOf(name: TaskName): Signal<KnownTask> {
+  const key = taskKey(name);
   let found = known.get(key);
   if (!found) {
     known.set(key, (found = signal<KnownTask>(null)));
@@ -55,20 +62,21 @@ setInterval(() => {
     if (isRunning(one.peek()) && (liveConnection.peek().state !== "live" || one.peek() === null)) void refreshTask(key);
 }, AGAIN_MS);
 
-export interface Placeholder {
-  plugin: string;
-  id: string;
+/** The tasks that a call began. Calls of earlier versions only have the placeholders of their receipt. */
+export function tasksOf({ tasks, text }: { tasks?: TaskName[]; text: string }): TaskName[] {
+  return tasks ?? [...text.matchAll(new RegExp(PLACEHOLDER, "g"))].map(toName);
 }
-export function findPlaceholders(text: string): Placeholder[] {
-  return [...text.matchAll(new RegExp(PLACEHOLDER, "g"))].map((found) => ({ plugin: found[1]!, id: found[2]! }));
+
+function toName(found: RegExpMatchArray): TaskName {
+  return { plugin: found[1]!, task_id: found[2]! };
 }
 
 /** Every placeholder in a drawn block, outside of code, as a node for its chip. */
-export function splitPlaceholders(block: HTMLElement): (Placeholder & { host: HTMLElement })[] {
+export function splitPlaceholders(block: HTMLElement): { name: TaskName; host: HTMLElement }[] {
   const walker = document.createTreeWalker(block, NodeFilter.SHOW_TEXT);
   const texts: globalThis.Text[] = [];
   while (walker.nextNode()) texts.push(walker.currentNode as globalThis.Text);
-  const places: (Placeholder & { host: HTMLElement })[] = [];
+  const places: { name: TaskName; host: HTMLElement }[] = [];
   for (let node of texts) {
     if (node.parentElement?.closest("pre, code")) continue;
     for (let found = PLACEHOLDER.exec(node.data); found; found = PLACEHOLDER.exec(node.data)) {
@@ -76,8 +84,22 @@ export function splitPlaceholders(block: HTMLElement): (Placeholder & { host: HT
       node = place.splitText(found[0].length);
       const host = document.createElement("span");
       place.replaceWith(host);
-      places.push({ plugin: found[1]!, id: found[2]!, host });
+      places.push({ name: toName(found), host });
     }
   }
   return places;
+}
+
+/** The tasks whose chips stand in the drawn text of a reply, each with their number. */
+export type ShownTasks = Signal<ReadonlyMap<string, number>>;
+
+/** Notes a chip in the drawn text; returns what notes its end. */
+export function noteShown(shown: ShownTasks, key: string): () => void {
+  const add = (step: 1 | -1) => {
+    const next = new Map(shown.peek()).set(key, (shown.peek().get(key) ?? 0) + step);
+    if (!next.get(key)) next.delete(key);
+    shown.value = next;
+  };
+  add(1);
+  return () => add(-1);
 }

@@ -7,6 +7,7 @@ import { Code } from "../../ui/code";
 import { Icon } from "../../ui/icon";
 import { MessageText } from "../../ui/message-text";
 import { DrawnText, useRendered, type RenderedText } from "./use-rendered";
+import type { ShownTasks } from "./tasks";
 import { ThinkingFold } from "./thinking";
 import { words } from "./words";
 
@@ -17,12 +18,14 @@ export function TextPiece({
   growing,
   cut,
   near,
+  shownTasks,
   onAgain,
 }: {
   text: string;
   growing: boolean;
   cut: boolean;
   near: boolean;
+  shownTasks: ShownTasks;
   onAgain?: () => void;
 }) {
   const asMarkdown = useSignal(false);
@@ -41,7 +44,7 @@ export function TextPiece({
       {drawn.think && !asMarkdown.value && (
         <ThinkingFold text={drawn.think} ms={0} growing={growing && !drawn.rendered.includes("<p>")} />
       )}
-      {DrawnText && <DrawnText html={drawn.rendered} streaming={more} />}
+      {DrawnText && <DrawnText html={drawn.rendered} streaming={more} shownTasks={shownTasks} />}
     </>
   );
 }

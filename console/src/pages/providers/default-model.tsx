@@ -1,5 +1,5 @@
 /** The model of new chats: one of those that the providers list. */
-import { isForChat } from "../../lib/model-kind";
+import { isForChat } from "./model-kind";
 import { Field } from "../../ui/field";
 import { toastError } from "../../ui/button";
 import { modelsOf } from "./probe";

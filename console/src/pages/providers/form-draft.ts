@@ -1,5 +1,5 @@
 /** The fields of the form as they are typed, and the table of a provider that they mean. */
-import { formatLines, MASK, parseLines, type Provider, type Table } from "./provider";
+import { formatLines, MASK, parseLines, toProviderUrl, type Provider, type Table } from "./provider";
 
 export interface FormDraft {
   name: string;
@@ -19,7 +19,7 @@ export interface FormDraft {
   tool_rounds: string;
 }
 export const NUMBERS = ["first_byte_seconds", "idle_seconds", "whole_seconds", "tool_rounds"] as const;
-export type Problem = "url" | "name" | "taken" | "former" | "headers" | "query";
+export type Problem = "url" | "badUrl" | "name" | "taken" | "former" | "headers" | "query";
 
 const NAME = /^[\w][\w.-]{0,63}$/;
 
@@ -45,8 +45,9 @@ export function toDraft(provider: Provider | null): FormDraft {
 
 /** The table, or what is wrong. Secrets that were not typed anew keep their mask. */
 export function toTable(draft: FormDraft, stored: Provider | null, taken: readonly string[]): Table | Problem {
-  const url = draft.url.trim();
-  if (!url) return "url";
+  if (!draft.url.trim()) return "url";
+  const url = toProviderUrl(draft.url);
+  if (!url) return "badUrl";
   const isNamed = !stored || stored.name !== ""; // the provider that is set without a name has none to change
   if (isNamed && draft.name !== stored?.name && !NAME.test(draft.name)) return "name";
   if (isNamed && draft.name !== stored?.name && taken.includes(draft.name)) return "taken";

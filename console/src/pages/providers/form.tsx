@@ -138,7 +138,7 @@ export function ProviderForm({
         required
         placeholder={t.urlExample}
         help={provider ? t.urlBound : t.urlHelp}
-        problem={problem.value === "url" ? t.needUrl : undefined}
+        problem={problem.value === "url" ? t.needUrl : problem.value === "badUrl" ? t.badUrl : undefined}
         value={draft.url}
         onInput={setUrl}
       />

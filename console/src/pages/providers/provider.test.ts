@@ -10,6 +10,7 @@ import {
   renameValues,
   storeValues,
   titleOf,
+  toProviderUrl,
   type Setting,
 } from "./provider";
 
@@ -100,7 +101,39 @@ describe("providers of the settings", () => {
     expect(freeName(providers, "https://api.deepseek.com")).toBe("deepseek");
     expect(freeName(providers, "https://api.far.org/v1")).toBe("far-2");
     expect(freeName(providers, "http://10.0.0.7:8080/v1")).toBe("local-2");
+    expect(freeName(providers, "10.0.0.7:8080/v1")).toBe("local-2");
   });
+});
+
+describe("addresses", () => {
+  it.each([
+    ["127.0.0.1:11434/v1", "http://127.0.0.1:11434/v1"],
+    [" localhost:8000 ", "http://localhost:8000"],
+    ["192.168.1.20/v1", "http://192.168.1.20/v1"],
+    ["[::1]:8080/v1", "http://[::1]:8080/v1"],
+    ["gpu-box/v1", "http://gpu-box/v1"],
+    ["nas.local/v1", "http://nas.local/v1"],
+    ["models.example.org:8000/v1", "http://models.example.org:8000/v1"],
+    ["api.deepseek.com", "https://api.deepseek.com"],
+    ["api.example.org:443/v1", "https://api.example.org:443/v1"],
+    ["httpbin.org/v1", "https://httpbin.org/v1"],
+    ["//api.example.org/v1", "https://api.example.org/v1"],
+    ["https//api.example.org/v1", "https://api.example.org/v1"],
+    ["HTTP:/api.example.org/v1", "http://api.example.org/v1"],
+    ["https：//api.example.org/v1", "https://api.example.org/v1"],
+    ["http://127.0.0.1:9/v1", "http://127.0.0.1:9/v1"],
+  ])("%s means %s", (typed, url) => expect(toProviderUrl(typed)).toBe(url));
+
+  it.each([
+    "",
+    "https://",
+    "ftp://example.org",
+    "my server",
+    "http://a b",
+    "user@host/v1",
+    "http://x:port",
+    "host?key=1",
+  ])("%s is none", (typed) => expect(toProviderUrl(typed)).toBe(""));
 });
 
 describe("presets", () => {
@@ -112,6 +145,7 @@ describe("presets", () => {
       expect(one.url.startsWith("https://") || one.keys === undefined).toBe(true);
     }
     expect(presetOf("https://api.openai.com")?.id).toBe("openai");
+    expect(presetOf("api.openai.com/v1")?.id).toBe("openai");
     expect(presetOf("https://example.org/v1")).toBeUndefined();
   });
 
@@ -119,7 +153,7 @@ describe("presets", () => {
     const openai = PRESETS.find((one) => one.id === "openai");
     expect(pickModel(["text-embedding-3-small", "gpt-4o-mini-tts", "gpt-4o-mini", "gpt-5"], openai)).toBe("gpt-5");
     expect(pickModel(["text-embedding-3-small", "qwen3:8b"])).toBe("qwen3:8b");
-    expect(pickModel(["text-embedding-3-small"])).toBe("text-embedding-3-small");
+    expect(pickModel(["text-embedding-3-small"])).toBe("");
     expect(pickModel([])).toBe("");
     const claude = PRESETS.find((one) => one.id === "anthropic");
     expect(pickModel(["claude-opus-4-1", "claude-sonnet-4-5-20250929"], claude)).toBe("claude-sonnet-4-5-20250929");

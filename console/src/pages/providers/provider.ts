@@ -1,5 +1,6 @@
 /** Providers as the settings have them, and the changes of the settings that add, edit or remove one. The server masks
  * every secret; where a change still has the mask, it keeps what it stores. */
+import { isForChat } from "./model-kind";
 import { presetName, PRESETS, type Preset } from "./presets";
 
 export const MASK = "[masked]";
@@ -129,13 +130,32 @@ function clean(table: Table): Table {
   return Object.fromEntries(Object.entries(table).filter(([, value]) => isSet(value))) as unknown as Table;
 }
 
+/** The address of a provider as it was meant: without a scheme, a server at home (an IP address, a name without dots, a
+ * port of its own) is asked over HTTP and every other over HTTPS. Empty: it is no address. */
+export function toProviderUrl(typed: string): string {
+  const text = typed
+    .trim()
+    .replaceAll("：", ":")
+    .replace(/^(https?)(?::\/*|\/\/+)/i, (_, scheme: string) => `${scheme.toLowerCase()}://`);
+  const place = text.replace(/^https?:\/\/|^\/+/, "");
+  if (/[\s?#@]|:\/\//.test(place)) return "";
+  try {
+    const { hostname, port } = new URL(`http://${place}`);
+    if (/^https?:/.test(text)) return text;
+    const isAtHome = /^[^.]+$|^[\d.]+$|\.(local|lan|home|internal)$/i.test(hostname) || !["", "443"].includes(port);
+    return `${isAtHome ? "http" : "https"}://${place}`;
+  } catch {
+    return "";
+  }
+}
+
 export function presetOf(url: string): Preset | undefined {
   const place = trimmed(url);
   return PRESETS.find((one) => [one.url, one.abroad].some((known) => known && trimmed(known) === place));
 }
 
 function trimmed(url: string): string {
-  return url.trim().replace(/\/+$/, "").replace(/\/v1$/, "");
+  return (toProviderUrl(url) || url.trim()).replace(/\/+$/, "").replace(/\/v1$/, "");
 }
 
 /** The name for people: that of the preset, else of the settings, else the host. */
@@ -147,7 +167,7 @@ export function titleOf({ name, table }: Pick<Provider, "name" | "table">): stri
 
 export function hostOf(url: string): string {
   try {
-    return new URL(url).host;
+    return new URL(toProviderUrl(url) || url).host;
   } catch {
     return url;
   }
@@ -171,14 +191,14 @@ export function modelId(provider: string, model: string): string {
 const NOT_FOR_CHAT =
   /embed|tts|whisper|dall-e|image|moderation|rerank|audio|realtime|transcri|davinci|babbage|search|ocr|asr|video|speech|bge-|wan\d|flux|veo|imagen|aqa/i;
 
-/** The model to begin with: one that the preset prefers, else the first that looks like one for chats. */
+/** The model to begin with: one that the preset prefers, else the first that looks like one for chats, if any does. */
 export function pickModel(models: readonly string[], preset?: Preset): string {
   for (const wanted of preset?.prefer ?? []) {
     const exact = models.find((one) => one === wanted);
     const close = models.find((one) => one.startsWith(wanted) && !NOT_FOR_CHAT.test(one));
     if (exact ?? close) return (exact ?? close)!;
   }
-  return models.find((one) => !NOT_FOR_CHAT.test(one)) ?? models[0] ?? "";
+  return models.find((one) => !NOT_FOR_CHAT.test(one)) ?? models.find((id) => isForChat({ id })) ?? "";
 }
 
 /** Lines such as “Name: value”, as a table; null if a line is none. */

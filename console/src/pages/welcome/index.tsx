@@ -1,30 +1,36 @@
 /** The first steps: a model, one question that needs a tool, the language and the place. Any of them can be skipped. */
 import "./style.css";
 import "../providers/style.css";
-import { useSignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
 import { api, hasScope } from "../../lib/api";
+import { dropDrafts } from "../../lib/drafts";
 import { useResource } from "../../lib/resource";
 import { setQuery, queryParam, navigate } from "../../lib/router";
 import { Button } from "../../ui/button";
 import { Icon, type Sign } from "../../ui/icon";
 import { Empty, Fault, Loading } from "../../ui/state";
+import { listProviders } from "../providers/provider";
 import { ModelStep } from "./model-step";
 import { PlaceStep } from "./place-step";
-import { TryStep } from "./try-step";
-import type { Settings, Status } from "./types";
+import { keepTry, TryStep } from "./try-step";
+import { dropKept, keep, placeOf, readKept, type Settings, type Status } from "./types";
 import { words } from "./words";
 
 const STEPS = ["model", "try", "place"] as const;
 type Step = (typeof STEPS)[number];
-/** Which steps were done, rather than passed by: for this visit only. */
-const STORED = "toolyard.welcome";
 const SIGNS: Record<Step, Sign> = { model: "plug", try: "play", place: "globe" };
 
 export default function Welcome() {
   const t = words();
   const status = useResource<Status>(hasScope("admin") ? "/v1/status" : null);
   const settings = useResource<Settings>(hasScope("admin") ? "/v1/settings" : null);
-  const done = useSignal<readonly string[]>((sessionStorage.getItem(STORED) ?? "").split(","));
+  const place = status.value ? placeOf(status.value) : "";
+  const kept = place ? readKept(place) : null;
+  const at = Math.min(STEPS.length, Math.max(1, Number(queryParam("step")) || kept?.at || 1));
+  const step = STEPS[at - 1]!;
+  useEffect(() => {
+    if (place) keep({ ...readKept(place), at });
+  }, [at, place]);
   if (!hasScope("admin"))
     return (
       <div class="page">
@@ -33,16 +39,18 @@ export default function Welcome() {
         </Empty>
       </div>
     );
-  const at = Math.min(STEPS.length, Math.max(1, Number(queryParam("step")) || 1));
-  const step = STEPS[at - 1]!;
+  const isDone = (name: Step) =>
+    kept?.done.includes(name) || (name === "model" && listProviders(settings.value?.settings ?? []).length > 0);
   const end = async () => {
     await api("/v1/setup/done", { method: "POST", body: {} });
+    dropKept();
+    dropDrafts("welcome.");
+    keepTry(null);
     navigate("/chat");
   };
   const skip = () => (at < STEPS.length ? setQuery({ step: String(at + 1) }, false) : undefined);
   const next = () => {
-    done.value = [...new Set([...done.value, step])];
-    sessionStorage.setItem(STORED, done.value.join());
+    if (kept) keep({ ...kept, at, done: [...new Set([...kept.done, step])] });
     skip();
   };
   const back = at > 1 ? () => setQuery({ step: String(at - 1) }, false) : undefined;
@@ -62,14 +70,14 @@ export default function Welcome() {
       </div>
       <ol class="welcome-steps" aria-label={t.step(at, STEPS.length)}>
         {STEPS.map((name, n) => (
-          <li key={name} class={n + 1 === at ? "on" : done.value.includes(name) ? "past" : ""}>
+          <li key={name} class={n + 1 === at ? "on" : isDone(name) ? "past" : ""}>
             <a href={`/welcome?step=${n + 1}`} aria-current={n + 1 === at ? "step" : undefined}>
               <i aria-hidden="true">
-                {n + 1 !== at && done.value.includes(name) ? <Icon sign="check" size={14} /> : n + 1 < at ? "–" : n + 1}
+                {n + 1 !== at && isDone(name) ? <Icon sign="check" size={14} /> : n + 1 < at ? "–" : n + 1}
               </i>
               <span>
                 {t[name]}
-                {n + 1 < at && <span class="hush"> {done.value.includes(name) ? t.stepDone : t.stepSkipped}</span>}
+                {n + 1 < at && <span class="hush"> {isDone(name) ? t.stepDone : t.stepSkipped}</span>}
               </span>
             </a>
           </li>

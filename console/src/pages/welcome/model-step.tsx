@@ -17,6 +17,7 @@ import {
   presetOf,
   storeValues,
   titleOf,
+  toProviderUrl,
   valueOf,
 } from "../providers/provider";
 import { words as providerWords } from "../providers/words";
@@ -37,20 +38,22 @@ export function ModelStep({ settings, next, skip, back, onSaved }: StepProps & {
   const { url, key } = draftOf<Draft>(KEPT) ?? { url: "", key: "" };
   const tested = useSignal<Probe | null>(null);
   const fault = useSignal<ApiError | null>(null);
-  const lacks = useSignal(false);
+  const problem = useSignal("");
   const preset = presetOf(url);
   const set = (change: Partial<Draft>) => {
     setDraft(KEPT, { url, key, ...change });
     tested.value = null;
     fault.value = null;
-    lacks.value = false;
+    problem.value = "";
   };
   const connect = async (anyway = false) => {
     fault.value = null;
-    lacks.value = !url.trim();
-    if (lacks.value) return;
-    const name = freeName(providers, url);
-    const values = storeValues(providers, name, { url: url.trim(), key: key.trim() });
+    const address = toProviderUrl(url);
+    problem.value = address ? "" : url.trim() ? p.badUrl : p.needUrl;
+    if (!address) return;
+    if (address !== url) setDraft(KEPT, { url: address, key }); // the person sees what is asked
+    const name = freeName(providers, address);
+    const values = storeValues(providers, name, { url: address, key: key.trim() });
     const sent = peekDraft<Draft>(KEPT);
     const result = anyway && tested.value ? tested.value : await probe(name, values);
     if (sent !== peekDraft<Draft>(KEPT)) return; // something else was typed meanwhile
@@ -74,10 +77,10 @@ export function ModelStep({ settings, next, skip, back, onSaved }: StepProps & {
     <form
       class="stack"
       onSubmit={(event) => {
-        event.preventDefault();
-        void connect().catch(failed);
+        event.preventDefault(); // Enter presses the button
       }}
       autocomplete="off"
+      noValidate // an address needs no https:// here
     >
       {providers.length > 0 && (
         <Notice tone="good" action={<Button onClick={next}>{t.next}</Button>}>
@@ -90,7 +93,7 @@ export function ModelStep({ settings, next, skip, back, onSaved }: StepProps & {
         label={p.url}
         type="url"
         value={url}
-        problem={lacks.value ? p.needUrl : undefined}
+        problem={problem.value || undefined}
         placeholder={p.urlExample}
         onInput={(text) => set({ url: text })}
       />
@@ -116,7 +119,7 @@ export function ModelStep({ settings, next, skip, back, onSaved }: StepProps & {
             {p.saveAnyway}
           </Button>
         )}
-        <Button kind="primary" onClick={() => connect()} onFault={failed}>
+        <Button kind="primary" type="submit" onClick={() => connect()} onFault={failed}>
           {tested.value && !tested.value.ok ? t.testAgain : t.connect}
         </Button>
       </StepFooter>

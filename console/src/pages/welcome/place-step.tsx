@@ -2,6 +2,7 @@
 import { useSignal } from "@preact/signals";
 import { api, type ApiError } from "../../lib/api";
 import { now } from "../../lib/clock";
+import { draftOf, setDraft } from "../../lib/drafts";
 import { language, locale, setLanguage, type Language } from "../../lib/language";
 import { revealHidden } from "../../lib/hidden-characters";
 import { Button, CopyButton } from "../../ui/button";
@@ -14,6 +15,7 @@ import { StepFooter } from "./foot";
 import type { StepProps } from "./types";
 import { words } from "./words";
 
+const KEPT = "welcome.zone";
 const LANGUAGES: readonly [Language, string][] = [
   ["en", "English"],
   ["zh", "中文"],
@@ -21,7 +23,8 @@ const LANGUAGES: readonly [Language, string][] = [
 
 export function PlaceStep({ status, settings, back, end }: StepProps & { end: () => Promise<void> }) {
   const t = words();
-  const zone = useSignal(valueOf<string>(settings, "time_zone") ?? Intl.DateTimeFormat().resolvedOptions().timeZone);
+  const stored = valueOf<string>(settings, "time_zone") ?? Intl.DateTimeFormat().resolvedOptions().timeZone;
+  const zone = draftOf<string>(KEPT) ?? stored;
   const asks = valueOf<string>(settings, "approval_mode") !== "auto";
   const rules: [Sign, string][] = [
     ["file", t.mayRead],
@@ -29,12 +32,13 @@ export function PlaceStep({ status, settings, back, end }: StepProps & { end: ()
     ["tools", status.confinement === "none" ? t.mayPlugins : t.mayPluginsConfined],
   ];
   const fault = useSignal<ApiError | null>(null);
-  const time = timeIn(zone.value);
+  const time = timeIn(zone);
   const save = async () => {
     if (!time) return;
-    if (zone.value !== status.time_zone) {
-      await api("/v1/settings", { method: "PATCH", body: { values: { time_zone: zone.value } } });
+    if (zone !== status.time_zone) {
+      await api("/v1/settings", { method: "PATCH", body: { values: { time_zone: zone } } });
     }
+    setDraft(KEPT, undefined);
     await end();
   };
   return (
@@ -51,10 +55,10 @@ export function PlaceStep({ status, settings, back, end }: StepProps & { end: ()
       <TextField
         label={t.zone}
         list="welcome-zones"
-        value={zone.value}
+        value={zone}
         help={time ? t.zoneNow(time) : t.zoneHelp}
         problem={time ? undefined : t.badZone}
-        onInput={(text) => (zone.value = text.trim())}
+        onInput={(text) => setDraft(KEPT, text.trim() === stored ? undefined : text.trim())}
       />
       <datalist id="welcome-zones">
         {Intl.supportedValuesOf("timeZone").map((one) => (

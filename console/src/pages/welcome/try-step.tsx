@@ -1,11 +1,11 @@
 /** One question to the model that needs a tool, to see that all of it works. */
-import { useSignal } from "@preact/signals";
-import { useEffect, useRef } from "preact/hooks";
+import { signal, useSignal } from "@preact/signals";
 import { api, type ApiError, type Failure } from "../../lib/api";
 import { formatDuration, now } from "../../lib/clock";
 import { revealHidden } from "../../lib/hidden-characters";
 import { language } from "../../lib/language";
 import { messageIn, messageText } from "../../lib/messages";
+import { isForChat } from "../providers/model-kind";
 import { useResource } from "../../lib/resource";
 import { Button, toastError } from "../../ui/button";
 import { StateChip } from "../../ui/chip";
@@ -34,63 +34,78 @@ interface Outcome {
   ms: number;
 }
 const TOUR = "tour";
+/** What was asked last and what came of it: it is there again after another page, and after a reload. */
+interface Kept {
+  project: string;
+  model: string;
+  outcome: Outcome;
+}
+const STORED = "toolyard.welcome.try";
+const kept = signal<Kept | null>(JSON.parse(sessionStorage.getItem(STORED) ?? "null") as Kept | null);
+/** The question that is being answered; its answer is waited for on other pages too. */
+const asked = signal<{ at: number; model: string; stop: AbortController } | null>(null);
+
+export function keepTry(value: Kept | null): void {
+  kept.value = value;
+  if (value) sessionStorage.setItem(STORED, JSON.stringify(value));
+  else sessionStorage.removeItem(STORED);
+}
 
 export function TryStep({ status, next, skip, back }: StepProps) {
   const t = words();
   const models = useResource<{ data: { id: string }[] }>("/v1/models");
   const chosen = useSignal("");
-  const began = useSignal(0);
-  const outcome = useSignal<Outcome | null>(null);
   const fault = useSignal<ApiError | null>(null);
-  const stop = useRef<AbortController | null>(null);
-  useEffect(() => () => stop.current?.abort(), []);
   if (models.state === "fault" && !models.value) return <Fault error={models.error} retry={models.reload} />;
   if (!models.value) return <Loading rows={3} />;
-  const names = models.value.data.map((one) => one.id);
-  const model = chosen.value || names.find((one) => one !== TOUR) || TOUR;
+  const names = models.value.data.filter(isForChat).map((one) => one.id);
+  const last = asked.value?.model ?? kept.value?.model ?? "";
+  const model = chosen.value || (names.includes(last) ? last : (names.find((one) => one !== TOUR) ?? TOUR));
+  const isKept = kept.value?.model === model && kept.value.project === status.project && !asked.value;
+  const outcome = isKept ? kept.value!.outcome : null;
   const ask = async () => {
-    const ours = (stop.current = new AbortController());
-    outcome.value = null;
+    const at = Date.now(),
+      stop = new AbortController(),
+      signal = stop.signal;
+    keepTry(null);
     fault.value = null;
-    began.value = Date.now();
-    const chat = `welcome-${began.value}`;
+    asked.value = { at, model, stop };
+    const chat = `welcome-${at}`;
     try {
       const reply = await api<{ choices: { message: { content: string | null } }[] }>("/v1/chat/completions", {
         body: { model, messages: [{ role: "user", content: t.question }] },
         headers: { "X-Toolyard-Show": "hidden", "X-Toolyard-Chat": chat },
-        signal: ours.signal,
+        signal,
       });
-      const { data } = await api<{ data: Call[] }>("/v1/calls", { query: { limit: 20 }, signal: ours.signal });
+      const { data } = await api<{ data: Call[] }>("/v1/calls", { query: { limit: 20 }, signal });
       const text = reply.choices[0]?.message.content ?? "";
-      outcome.value = {
-        text,
-        html: await renderMarkdown(text, ours.signal),
-        calls: data.filter((one) => one.chat === chat).reverse(),
-        ms: Date.now() - began.value,
-      };
+      const html = await renderMarkdown(text, signal);
+      const calls = data.filter((one) => one.chat === chat).reverse();
+      keepTry({ project: status.project, model, outcome: { text, html, calls, ms: Date.now() - at } });
     } catch (error) {
-      if (!ours.signal.aborted) fault.value = error as ApiError;
+      if (!signal.aborted) fault.value = error as ApiError;
     } finally {
-      began.value = 0;
+      asked.value = null;
     }
   };
   const choose = (id: string) => {
     chosen.value = id;
-    outcome.value = null;
+    fault.value = null;
     void api("/v1/settings", { method: "PATCH", body: { values: { default_model: id } } }).catch(toastError);
   };
-  const works = outcome.value?.calls.some((one) => one.state === "success") ?? false;
+  const works = outcome?.calls.some((one) => one.state === "success") ?? false;
   return (
     <div class="stack">
       {names.length > 1 ? (
         <Select
           label={t.modelOfChats}
           value={model}
+          disabled={asked.value !== null}
           onInput={choose}
           options={names.map((one) => ({ value: one, name: one, given: true }))}
         />
       ) : (
-        <Notice>{t.guideOnly}</Notice>
+        <Notice>{models.value.data.length > 1 ? t.noChatModels : t.guideOnly}</Notice>
       )}
       <div class="welcome-folder">
         <Icon sign="folder" />
@@ -102,15 +117,15 @@ export function TryStep({ status, next, skip, back }: StepProps) {
         </span>
       </div>
       <div class="welcome-try" aria-live="polite">
-        {outcome.value ? (
-          <TryOutcome outcome={outcome.value} works={works} model={model} />
+        {outcome ? (
+          <TryOutcome outcome={outcome} works={works} model={model} />
         ) : (
           <>
             <p class="welcome-question">{t.question}</p>
-            {began.value > 0 ? (
+            {asked.value ? (
               <span class="row">
-                <span class="tabular">{t.waiting(Math.max(0, Math.floor((now.value - began.value) / 1000)))}</span>
-                <Button sign="stop" onClick={() => stop.current?.abort()}>
+                <span class="tabular">{t.waiting(Math.max(0, Math.floor((now.value - asked.value.at) / 1000)))}</span>
+                <Button sign="stop" onClick={() => asked.peek()?.stop.abort()}>
                   {t.stop}
                 </Button>
               </span>
@@ -124,7 +139,7 @@ export function TryStep({ status, next, skip, back }: StepProps) {
       </div>
       {fault.value && <Fault title={t.failed} error={fault.value} />}
       <StepFooter back={back} skip={works ? undefined : skip}>
-        {outcome.value && <Button onClick={() => void ask()}>{t.askAgain}</Button>}
+        {outcome && <Button onClick={() => void ask()}>{t.askAgain}</Button>}
         {works && (
           <Button kind="primary" onClick={next}>
             {t.next}

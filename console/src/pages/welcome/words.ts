@@ -27,6 +27,8 @@ export const words = dictionary(
     modelOfChats: "Model for new chats",
     guideOnly:
       "No model is connected yet, so the built-in guide answers. It follows a script, but really uses the tools.",
+    noChatModels:
+      "The provider lists no model that can chat, so the built-in guide answers. Load one there, or connect another provider.",
     reads: "The tools may read this folder:",
     question: "Use the tool LS to list the project folder, then say in one sentence what is in it.",
     ask: "Ask",
@@ -61,6 +63,8 @@ export const words = dictionary(
     another: "To work in another folder, start Toolyard with this command, and your folder in place of FOLDER:",
     hint: "New here? Connect a model and try a tool.",
     hintDo: "First steps",
+    hintOn: "Continue where you left off.",
+    hintGoOn: "First steps",
   },
   {
     title: "欢迎",
@@ -85,6 +89,7 @@ export const words = dictionary(
     tryText: "问一个必须使用工具才能回答的问题。",
     modelOfChats: "新对话使用的模型",
     guideOnly: "尚未接入模型，由内置向导回答。向导按脚本回答，但会真正使用工具。",
+    noChatModels: "该服务没有可以对话的模型，由内置向导回答。请在该服务中加载一个模型，或接入其他服务。",
     reads: "工具可以读取这个文件夹：",
     question: "用 LS 工具列出项目文件夹，然后用一句话说明里面有什么。",
     ask: "提问",
@@ -118,5 +123,7 @@ export const words = dictionary(
     another: "要使用其他文件夹，请用以下命令启动 Toolyard，并将 FOLDER 换成你的文件夹：",
     hint: "第一次使用？先接入模型，再试用一个工具。",
     hintDo: "开始设置",
+    hintOn: "设置还没有完成，可以从上次的地方继续。",
+    hintGoOn: "继续设置",
   },
 );

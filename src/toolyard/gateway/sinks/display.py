@@ -108,6 +108,10 @@ def call_event(job: Job, ran: JobResult | None) -> JsonObject:
         return event | {"arguments": dict(job.call.arguments) if job.call else {}}
     media, left_out = fitting_media(ran.content)
     more: JsonObject = {"media": [*media], "media_left_out": left_out}
+    if ran.reason:
+        more["reason"] = ran.reason
+    if ran.tasks:
+        more["tasks"] = [{"plugin": task.plugin, "task_id": task.task_id} for task in ran.tasks]
     text = to_fields("text", cut_message(ran.text, _BLOCK))
     return event | {"state": ran.state.value, **text, "time_ms": ran.time_ms} | more | ran.action
 

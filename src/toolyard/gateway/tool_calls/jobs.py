@@ -7,7 +7,7 @@ reported to the model like a result. Cancelling ``run_all`` cancels the calls it
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Final
@@ -49,16 +49,30 @@ class Job:
         return replace(self, call=replace(self.call, chat=chat)) if self.call else self
 
 
+@dataclass(frozen=True, slots=True)
+class TaskName:
+    """A task as its placeholder names it."""
+
+    plugin: str
+    task_id: str
+
+    @property
+    def placeholder(self) -> str:
+        return f"{{{{VCP_ASYNC_RESULT::{self.plugin}::{self.task_id}}}}}"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobResult:
     job: Job
     state: JobState
     text: str  # what happened, for people
     brief: str = ""  # the reason of a failure, and what to do next
+    reason: str = ""  # the same as a code, such as DENIED
     content: list[Json] = field(default_factory=list)  # parts for the model, inert
     native: JsonObject = field(default_factory=dict)  # the ``role: tool`` message
     media: tuple[Media, ...] = ()  # for people
     action: JsonObject = field(default_factory=dict)  # the special action that the client is asked for
+    tasks: tuple[TaskName, ...] = ()  # what goes on after the call
     time_ms: float = 0.0
 
     @property
@@ -113,7 +127,8 @@ class JobRunner:
     def to_result(self, job: Job, call: ToolCall, outcome: Outcome) -> JobResult:
         envelope = outcome.envelope
         state = JobState(envelope.status.value if envelope.status is not Status.ERROR else "error")
-        inert = _OutputCleaner(self._tools.mask, envelope)
+        tasks = _list_tasks(envelope)
+        inert = _OutputCleaner(self._tools.mask, tasks)
         native: JsonObject = {}
         content: list[Json] = []
         if job.native_id:
@@ -124,26 +139,21 @@ class JobRunner:
             parts = result.get("content") if isinstance(result, dict) else None
             content = [inert.clean_json(part) for part in parts] if isinstance(parts, list) else []
         time_ms = envelope.stats["time_ms"]
-        error = envelope.error
+        error, reason = envelope.error, envelope.context.get("reason")
         brief = inert.clean_text(add_hint(error.message, read_hint(envelope.text))) if error else ""
         return JobResult(
-            job=job, state=state, text=inert.clean_text(envelope.text), brief=brief, content=content, native=native,
-            media=_list_media(outcome), time_ms=float(time_ms),
-            action=outcome.extras.summarize_action(),
+            job=job, state=state, text=inert.clean_text(envelope.text), brief=brief,
+            reason=reason if isinstance(reason, str) else "", content=content, native=native,
+            media=_list_media(outcome), action=outcome.extras.summarize_action(), tasks=tasks, time_ms=float(time_ms),
         )  # fmt: skip
 
 
 class _OutputCleaner:
     """Makes tool output unable to act when a model repeats it; placeholders of the call's own tasks stay active."""
 
-    def __init__(self, mask: Callable[[str], str], envelope: Envelope) -> None:
-        tasks = envelope.data.get("tasks")
+    def __init__(self, mask: Callable[[str], str], tasks: Iterable[TaskName]) -> None:
         self._mask = mask
-        self._live = [
-            f"{{{{VCP_ASYNC_RESULT::{task.get('plugin')}::{task.get('task_id')}}}}}"
-            for task in (tasks if isinstance(tasks, list) else [])
-            if isinstance(task, dict)
-        ]
+        self._live = [task.placeholder for task in tasks]
 
     def clean_text(self, text: str) -> str:
         return text.map_text(self._clean) if isinstance(text, Message) else self._clean(text)
@@ -170,6 +180,15 @@ def _split_content(content: Json) -> tuple[Json, list[Json]]:
         return content, []
     texts = [str(part["text"]) for part in content if isinstance(part, dict) and part.get("type") == "text"]
     return "\n".join(texts), [part for part in content if isinstance(part, dict) and part.get("type") != "text"]
+
+
+def _list_tasks(envelope: Envelope) -> tuple[TaskName, ...]:
+    tasks = envelope.data.get("tasks")
+    return tuple(
+        TaskName(str(task.get("plugin")), str(task.get("task_id")))
+        for task in (tasks if isinstance(tasks, list) else [])
+        if isinstance(task, dict)
+    )
 
 
 def _list_media(outcome: Outcome) -> tuple[Media, ...]:

@@ -115,9 +115,10 @@ def router(yard: Yard, clock: Clock) -> APIRouter:
 
     @routes.post("/{id}/undo", responses={200: {"model": UndoneCall}})
     async def undo_call(id: str, principal: CurrentPrincipal) -> Response:  # noqa: A002
-        """Restore the files that a call overwrote or deleted, unless they have changed since."""
+        """Restore the files that a call overwrote or deleted and delete those that it created, unless changed since."""
         await _get_call(yard, id, principal)
-        return json_response({"ok": True, "id": id, "restored": await yard.undo(id, by=principal.caller)})
+        undone = await yard.undo(id, by=principal.caller)
+        return json_response({"ok": True, "id": id, "restored": undone.restored, "deleted": undone.deleted})
 
     return routes
 

@@ -5,7 +5,7 @@ mask.
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from http import HTTPStatus
 from typing import Annotated, Any
@@ -91,7 +91,7 @@ def router(yard: Yard, reloading: SettingsReloader) -> APIRouter:
                 return set_values(stored, values)
 
             typed = collect_texts(values)
-            return await _apply_change(yard, reloading, edit, request, typed=typed, check=check)
+            return await _apply_change(yard, reloading, edit, request, typed=typed, check=check, given=[*values])
 
     return routes
 
@@ -104,12 +104,13 @@ async def _apply_change(
     *,
     typed: frozenset[str],
     check: bool,
+    given: Sequence[str] = (),
 ) -> Response:
     config = reloading.config
     try:
         done = await asyncio.to_thread(change_settings, config, edit, yard.mask.text, typed=typed, write=not check)
     except ConfigError as error:
-        return problems_response(ConfigError(*map(yard.mask.text, error.problems)))
+        return problems_response(ConfigError(*map(yard.mask.text, error.problems)), given=given)
     if not check:
         yard.mask.add(done.new.secrets)
         add_audit_detail(request.scope, settings=[*done.names])

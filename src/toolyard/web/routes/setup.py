@@ -48,7 +48,7 @@ def router(yard: Yard, reloading: SettingsReloader, clock: Clock) -> APIRouter:
         try:
             target = await asyncio.to_thread(_find_target, yard, reloading.config, test)
         except ConfigError as error:
-            return problems_response(ConfigError(*map(yard.mask.text, error.problems)))
+            return problems_response(ConfigError(*map(yard.mask.text, error.problems)), given=[*test.values])
         result = await probe(target.url, target.key, target.options)
         typed = Mask()
         typed.add(target.secrets)

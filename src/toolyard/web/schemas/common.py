@@ -118,7 +118,8 @@ class ChangedRecord(OkResponse):
 
 
 class UndoneCall(ChangedRecord):
-    restored: Annotated[list[str], Field(description="The paths of the restored files.")]
+    restored: Annotated[list[str], Field(description="The paths that are as before the call again.")]
+    deleted: Annotated[list[str], Field(description="The paths of the files and folders that the call had created.")]
 
 
 class RemovedServer(OkResponse):

@@ -1,2 +1,0 @@
-import{$t as e,Ut as t,st as n}from"./common-DTz4Pf69.js";import{t as r}from"./progress-BvSsKtOz.js";var i=t({progress:`Progress`},{progress:`进度`});function a({id:t,most:a=6}){let{done:o,lines:s}=r(t).value;return o===null&&!s.length?null:n(`div`,{class:`call-progress`,role:`group`,"aria-label":i().progress,children:[o!==null&&n(`progress`,{"aria-label":i().progress,max:1,value:o}),s.length>0&&n(`pre`,{"data-given":!0,tabIndex:0,"aria-label":i().progress,children:e(s.slice(-a).join(`
-`))})]})}export{a as t};
