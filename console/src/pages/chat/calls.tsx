@@ -2,6 +2,7 @@
  * happens to its call; what a call asks or brings stands under all of them. */
 import { useSignal } from "@preact/signals";
 import { api } from "../../lib/api";
+import { isWaiting } from "../../lib/counters";
 import { lazyPage } from "../../lib/lazy-page";
 import { formatRequest } from "../../lib/request-block";
 import { revealHidden } from "../../lib/hidden-characters";
@@ -29,7 +30,7 @@ export const loadCallParts = [ApprovalPanels.load, CallDetails.load];
 const FOLDED = 5; // so many lines and more come folded when they are looked at later
 
 export function Calls({
-  calls,
+  calls: given,
   growing,
   shownTasks,
   onMark,
@@ -40,8 +41,15 @@ export function Calls({
   onMark: (id: string, answered: string) => void;
 }) {
   const t = words();
+  // A question outlives the reply that asked it, as when the server was restarted.
+  const isOpen = (call: Call) => growing || Boolean(call.approval && !call.answered && isWaiting(call.id));
+  const calls = growing
+    ? given
+    : given.map((call) => (isOpen(call) ? { ...call, state: "approval" as const, ended: null } : call));
   const running = calls.filter((call) => call.ended === null).length;
-  const rows = calls.map((call, at) => <CallRow key={call.id || at} call={call} growing={growing} onMark={onMark} />);
+  const rows = calls.map((call, at) => (
+    <CallRow key={call.id || at} call={call} growing={isOpen(call)} onMark={onMark} />
+  ));
   const failed = calls.filter((call) => call.state === "error").length;
   const folded = useSignal(calls.length >= FOLDED && !running && !growing).value; // what was open when it was made stays open
   const head = (
@@ -68,8 +76,8 @@ export function Calls({
           {rows}
         </>
       )}
-      {growing && calls.some((call) => call.approval && !call.answered) && (
-        <ApprovalPanels calls={calls} onAnswer={onMark} />
+      {calls.some((call) => call.approval && !call.answered && isOpen(call)) && (
+        <ApprovalPanels calls={calls.filter(isOpen)} onAnswer={onMark} />
       )}
       {calls.some((call) => call.media.length || call.left) && (
         <div class="chat-media">

@@ -66,7 +66,9 @@ export function Doctor() {
           {t.again}
         </Button>
       </div>
-      {checks.every((check) => check.level === "ok" || check.level === "missing_config") && <Notice tone="good">{t.allGood}</Notice>}
+      {checks.every((check) => check.level === "ok" || check.level === "missing_config") && (
+        <Notice tone="good">{t.allGood}</Notice>
+      )}
       <ul class="card settings-checks one">
         {checks.map((check, place) => (
           <li key={place} class="stack">

@@ -239,9 +239,7 @@ function Day({ stats }: { stats: Stats }) {
   const most = Math.max(...stats.by_tool.map((one) => one.calls), 1);
   return (
     <>
-      {stats.is_capped && (
-        <p class="quiet">{t.capped(formatNumber(stats.total), formatMoment(stats.counted_since))}</p>
-      )}
+      {stats.is_capped && <p class="quiet">{t.capped(formatNumber(stats.total), formatMoment(stats.counted_since))}</p>}
       <div class="row">
         {Object.entries(stats.by_state).map(([state, n]) => (
           <a key={state} class="status-count" href={`/activity?state=${state}`}>
