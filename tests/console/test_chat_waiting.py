@@ -2,15 +2,17 @@
 
 import asyncio
 import re
+from pathlib import Path
 
 import pytest
 from playwright.async_api import Browser, Locator, expect
 
 from tests.console.looks import access_faults, layout_faults
 from tests.console.seeding import untranslated
-from tests.console.talking import Talking, ended, say
+from tests.console.talking import Talking, ended, say, talking
 from tests.console.visit import PHONE, Visit, visiting
 from tests.gateway.upstream import Script, streamed
+from tests.waiting import wait_until
 from toolyard.protocol.request_text import format_request
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.requirement("console:chat:waiting")]
@@ -92,3 +94,26 @@ async def test_the_reason_fits_a_phone_in_any_language(browser: Browser, chat: T
         await visit.page.locator(".chat-send.stop").click()
         await expect(visit.page.locator(".chat-writing")).to_have_count(0)
         assert visit.wrong() == []
+
+
+@pytest.mark.requirement("approval:survives")
+async def test_a_question_stands_in_its_chat_again_after_the_server_was_killed(
+    browser: Browser, tmp_path: Path
+) -> None:
+    block = format_request("Write", {"path": "kept.txt", "content": "kept"})
+    async with talking(tmp_path) as own, visiting(browser, own.host) as visit:
+        visit.allowed += ["Failed to load", "net::", "404", "502", "WebSocket"]
+        own.answers("Write it.", f"I write it.\n{block}\n", "It is written.")
+        await visit.go("/chat")
+        await say(visit, "Write it.")
+        card = visit.page.locator(".chat-approval")
+        await expect(card).to_be_visible()
+        await own.host.stop()
+        await own.host.start()
+        await visit.page.reload()
+        await expect(card).to_be_visible(timeout=60_000)
+        await card.get_by_role("button", name="Allow once").click()
+        written = own.host.project / "kept.txt"
+        await wait_until(written.exists)
+        await expect(card).to_have_count(0)
+        assert written.read_text() == "kept"

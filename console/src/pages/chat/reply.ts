@@ -173,6 +173,12 @@ function newCall(toolEvent: ToolEvent, now: number): Call {
   };
 }
 
+/** A call of which nothing is known but that it waits for approval. */
+export function restoreCall(asked: { id: string; call_id: string; tool: string; summary: string }, now: number): Call {
+  const call = newCall({ id: asked.call_id, tool: asked.tool }, now);
+  return { ...call, state: "approval", approval: asked.id, summary: asked.summary.slice(0, SUMMARY) };
+}
+
 function summarizeArguments(given: Record<string, unknown>): string {
   const parts = Object.entries(given).map(
     ([name, value]) => `${name}: ${typeof value === "string" ? value : JSON.stringify(value)}`,

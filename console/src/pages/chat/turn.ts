@@ -1,6 +1,6 @@
 /** One turn: what the user said goes out, and the reply comes in as a stream that survives: when the connection is lost
  * or the page is loaded again, it is followed from where it was, and ends with the same text. */
-import { api, ApiError, request } from "../../lib/api";
+import { api, ApiError, hasScope, request, type Page } from "../../lib/api";
 import { announce } from "../../lib/announce";
 import { perform } from "../../lib/special-action";
 import { withAttachments, type Attachment } from "./attachments";
@@ -17,7 +17,7 @@ import {
   type Settings,
 } from "./model";
 import { toReplyFields } from "./reply-options";
-import { finishReply, applyChunk, type Chunk } from "./reply";
+import { finishReply, applyChunk, restoreCall, type Chunk } from "./reply";
 import { events } from "./sse";
 import { words } from "./words";
 import { addCell, runningReply, type Cell, type Conversation } from "./conversation";
@@ -129,14 +129,28 @@ async function followReply(conversation: Conversation, reply: Cell): Promise<voi
     } catch (error) {
       const status = error instanceof ApiError ? error.status : -1;
       if (status === 404 && Date.now() / 1000 - reply.at.peek().at < YOUNG_S) quiet++;
-      else if (status === 404) throw new ApiError("", 404, "lost", (error as ApiError).request);
-      else if (status !== 0) throw error;
+      else if (status === 404) {
+        await restoreQuestions(conversation, reply);
+        throw new ApiError("", 404, "lost", (error as ApiError).request);
+      } else if (status !== 0) throw error;
     }
     const pause = quiet ? 400 : Math.min(5000, 300 * 2 ** tries);
     if (!quiet) reply.at.value = { ...reply.at.peek(), wait: lostConnection(Date.now() + pause) };
     await new Promise((wake) => setTimeout(wake, pause));
   }
   throw new ApiError("", 0, "upstream_cut_off", "");
+}
+
+/** Puts the questions of this chat that are still open into a reply that was lost: they outlive the server that asked. */
+async function restoreQuestions(conversation: Conversation, reply: Cell): Promise<void> {
+  if (!hasScope("approve")) return;
+  type Row = { id: string; call_id: string; tool: string; chat: string | null; summary: string };
+  const open = await api<Page<Row>>("/v1/approvals?state=pending&limit=200").catch(() => ({ data: [] as Row[] }));
+  const message = reply.at.peek();
+  const known = new Set(message.pieces.map((piece) => (piece.kind === "call" ? piece.approval : null)));
+  const asked = open.data.filter((one) => one.chat === conversation.id && !known.has(one.id));
+  const calls = asked.map((one) => restoreCall(one, Date.now()));
+  reply.at.value = { ...message, pieces: [...message.pieces, ...calls] };
 }
 
 function lostConnection(until: number): ProviderWait {
