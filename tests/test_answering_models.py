@@ -22,7 +22,7 @@ LONG = {f"path{number}": "a.txt" for number in range(1, 40)}
     [
         ("openai", ["type", "function"], ("function", "parameters")),
         ("anthropic", ["name", "description", "input_schema"], ("input_schema",)),
-        ("mcp", ["name", "title", "description", "inputSchema", "outputSchema", "annotations"], ("inputSchema",)),
+        ("mcp", ["name", "title", "description", "inputSchema", "annotations", "outputSchema"], ("inputSchema",)),
     ],
 )
 def test_the_tools_are_defined_as_each_kind_of_model_is_given_them(

@@ -160,4 +160,4 @@ def test_the_answer_of_a_command_in_json_names_the_project(shells: tuple[Shell, 
     shop.run("call", "Write", "path=new.txt", "content=x")
     (call,) = shop.json("journal", "list", "--json")
     undone = json.loads(shop.run("journal", "undo", call["id"], "--json").stdout)
-    assert undone == {"call_id": call["id"], "project": str(shop.project), "restored": ["new.txt"]}
+    assert undone == {"call_id": call["id"], "project": str(shop.project), "restored": [], "deleted": ["new.txt"]}

@@ -292,14 +292,20 @@ async def request_approval(yard: Yard, tool: str, **arguments: Any) -> tuple["as
 @pytest.mark.requirement("cli:records", "cli:journal:waits")
 async def test_the_journal_says_that_a_call_waits_for_approval(shell: Shell, yard: Yard) -> None:
     running, id_ = await request_approval(yard, "Write", path="a.txt", content="x\n")
-    waiting = (await cli(shell, "journal", "list"))[1].splitlines()[1].split()
+    waiting = await list_single_call(shell)
     assert waiting[1:3] == ["waits", "Write"]
     assert "state: waits\n" in (await cli(shell, "journal", "show", waiting[0]))[1]
     (call,) = json.loads((await cli(shell, "journal", "list", "--json"))[1])
     assert call["state"] == "running"  # the states of programs stay
     assert (await cli(shell, "approval", "deny", id_))[0] == 0
     await running
-    assert (await cli(shell, "journal", "list"))[1].splitlines()[1].split()[1] == "cancelled"
+    assert (await list_single_call(shell))[1] == "cancelled"
+
+
+async def list_single_call(shell: Shell) -> list[str]:
+    """The words of the row of the only call."""
+    (row,) = [line for line in (await cli(shell, "journal", "list"))[1].splitlines() if line.startswith("call_")]
+    return row.split()
 
 
 @pytest.mark.requirement("cli:records", "approval:refused")

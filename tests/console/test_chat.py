@@ -337,7 +337,7 @@ async def test_a_drawer_shows_each_round_as_it_was_sent_without_secrets(browser:
         drawer = visit.page.get_by_role("dialog", name="What was sent")
         await expect(drawer).to_contain_text("Round 2 of 2")
         await drawer.get_by_text("Round 1 of 2").click()
-        offered = "17 tools offered natively, at most"
+        offered = "15 tools offered natively, at most"
         for part in (offered, "SciCalculator", "List the files, my key is ", "VCP_TOOL_PAYLOAD"):
             await expect(drawer).to_contain_text(part)
         assert KEY not in await drawer.inner_html()

@@ -9,6 +9,7 @@ import pytest
 from tests.plugins.children import catch_failure
 from tests.plugins.folders import make_plugin, plugins_in
 from toolyard.confinement.profile import Network, Profile
+from toolyard.confinement.program_files import list_program_trees
 from toolyard.plugins.plugin import Plugin, PluginState
 from toolyard.plugins.plugin_access import (
     ConfinementPolicy,
@@ -282,3 +283,23 @@ def test_nothing_runs_below_the_level_that_it_or_the_operator_demands(place: Pla
 def test_an_operator_who_demands_nothing_lets_it_run_unconfined(place: Place) -> None:
     policy = ConfinementPolicy(protected=place.protected)
     assert policy.require_level("Plugin", None, ConfinementLevel.NONE).level is ConfinementLevel.NONE
+
+
+@pytest.mark.requirement("confinement:links")
+@pytest.mark.parametrize("how", ["link", "chain", "first line"])
+def test_a_program_that_others_may_change_leads_to_no_file_of_the_home(tmp_path: Path, how: str) -> None:
+    """Also where the file stands in a folder that others may change themselves."""
+    folder, home = tmp_path / "plugin", tmp_path / "home"
+    for place in (folder / ".venv/bin", home):
+        place.mkdir(parents=True)
+    program, key = folder / ".venv/bin/python", home / "key"
+    key.write_text("secret")
+    key.chmod(0o700)
+    if how == "first line":
+        program.write_text(f"#!{key}\n")
+        program.chmod(0o755)
+    else:
+        program.symlink_to(folder / "hop" if how == "chain" else key)
+        (folder / "hop").symlink_to(key)
+    trees = list_program_trees(str(program), (str(folder), str(home)))
+    assert [tree for tree in trees if tree.startswith(str(home))] == []

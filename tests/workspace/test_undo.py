@@ -439,7 +439,7 @@ async def test_another_project_with_the_same_home_knows_nothing_of_the_call(benc
     call_id = await bench.run("Write", path="a.txt", content="other")
     put(tmp_path / "second", {"a.txt": "other"})
     async with Yard(load_config(tmp_path / "second", bench.records.parent)) as other:
-        with pytest.raises(Failure, match="nothing to undo"):
+        with pytest.raises(Failure, match="ran in the project"):
             await other.undo(call_id)
     assert (tmp_path / "second/a.txt").read_text() == "other"
 

@@ -74,16 +74,16 @@ def _find_trees(program: str, changeable: Sequence[str], depth: int) -> Iterator
     is_believed = True  # until a step stands where another program may have put it
     for link in _follow_links(program):
         root = find_program_root(link)
-        if any(is_inside(link, folder) for folder in changeable):
+        if not is_believed:
+            yield from _list_python(link)
+        elif any(is_inside(link, folder) for folder in changeable):
             is_believed = False
             is_whole = root != os.path.dirname(link) and not _is_too_wide(Path(root))
             if is_whole and not any(is_inside(folder, root) for folder in changeable):
                 yield root
-            elif not os.path.islink(link):
+            elif not depth and not os.path.islink(link):  # the program itself; what it names may be any file
                 yield link
             yield from (tree for base in _read_bases(root) for tree in _list_python(base))
-        elif not is_believed:
-            yield from _list_python(link)
         else:
             yield resolve_links(link)
             if root != os.path.dirname(link):
@@ -96,6 +96,11 @@ def _find_trees(program: str, changeable: Sequence[str], depth: int) -> Iterator
         yield from _find_trees(interpreter, changeable, depth + 1)
     else:
         yield from _list_python(interpreter)
+
+
+def is_python(path: str) -> bool:
+    """Return whether a path leads to a real Python."""
+    return is_program(path) and any(_list_python(path))
 
 
 def _list_python(program: str) -> Iterator[str]:

@@ -24,6 +24,7 @@ from toolyard.confinement.program_files import (
     find_program_root,
     is_inside,
     is_program,
+    is_python,
     list_packages,
     list_program_trees,
     resolve_links,
@@ -188,7 +189,7 @@ def build_profile(
     linked = tuple(path for path in needed if path in plugin.links)
     calls_back = plugin.manifest is not None and plugin.manifest.type is PluginType.ASYNCHRONOUS
     return build_access_profile(
-        replace(access, read=(*access.read, *linked)),
+        replace(access, read=(*(path for path in access.read if not is_python(path)), *linked)),
         read=(folder, *(path for path in needed if path not in plugin.links)),
         own=[*map(find_own_place, own), *([folder] if access.own_folder is ProjectAccess.WRITE else [])],
         project=project,
@@ -246,9 +247,11 @@ def build_access_profile(
 def list_plugin_links(plugin: Plugin, manifest: Manifest, paths: Sequence[str], project: Path) -> dict[str, str]:
     """Return the links on the way to what a plugin is granted whatever its owner chooses, and where they lead.
 
-    ``paths`` are those of its settings that count.
+    ``paths`` are those of its settings that count. The Python of a virtual environment is not among them:
+    ``list_program_trees`` follows its links to nothing but a real Python.
     """
-    declared = _add_named_paths(manifest.access or _derive_access(plugin), paths)
+    settings = [path for path in paths if not is_python(path)]
+    declared = _add_named_paths(manifest.access or _derive_access(plugin), settings)
     program = plugin.command.argv[0] if plugin.command else ""
     root = find_program_root(program)
     own_root = [root] if is_below(root, str(plugin.folder)) else []

@@ -157,13 +157,16 @@ class Unattended:
 
 
 def _writes_script(arguments: JsonObject) -> bool:
-    """Return whether a new text begins like a program, whatever the name of its file is."""
-    texts = [str(arguments.get(name) or "") for name in ("content", "new_string", "replaceString")]
-    edits = arguments.get("edits")
-    texts += (
-        [str(edit.get("new_string")) for edit in edits if isinstance(edit, dict)] if isinstance(edits, list) else []
-    )
-    return any(text.startswith(_SHEBANG) for text in texts) or f"\n+{_SHEBANG}" in str(arguments.get("patch") or "")
+    """Return whether any text of a call begins like a program, whatever the name of its file is."""
+    return any(text.startswith(_SHEBANG) or f"\n+{_SHEBANG}" in text for text in _list_texts(arguments))
+
+
+def _list_texts(value: Json) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        for inner in value.values() if isinstance(value, dict) else value:
+            yield from _list_texts(inner)
 
 
 def _list_paths(arguments: JsonObject) -> Iterator[str]:

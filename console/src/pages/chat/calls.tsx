@@ -42,7 +42,9 @@ export function Calls({
 }) {
   const t = words();
   // A question outlives the reply that asked it, as when the server was restarted.
-  const isOpen = (call: Call) => growing || Boolean(call.approval && !call.answered && isWaiting(call.id));
+  const isUndecided = (call: Call) => call.state === "approval" || call.state === "cancelled";
+  const isOpen = (call: Call) =>
+    growing || Boolean(call.approval && !call.answered && isUndecided(call) && isWaiting(call.id));
   const calls = growing
     ? given
     : given.map((call) => (isOpen(call) ? { ...call, state: "approval" as const, ended: null } : call));
