@@ -11,7 +11,11 @@ from typing import Any, Final
 import pytest
 
 from tests.clients.install import install_python_client
-from tests.gateway.upstream import Call, Script, completion, provider, says
+from tests.gateway.serving import request
+from tests.gateway.test_idempotency_killed import effects
+from tests.gateway.test_turns_killed import prepare
+from tests.gateway.upstream import Call, Script, completion, provider, replies, says
+from tests.web.server_process import start_server
 
 ROOT: Final = Path(__file__).parents[2]
 SOAK: Final = os.environ.get("HYPOTHESIS_PROFILE") == "soak"
@@ -168,3 +172,37 @@ async def test_an_agent_framework_uses_the_tools_through_its_example(tmp_path: P
     printed, bodies = await run_program(tmp_path, install_python_client("library"), code)
     assert printed == SAID
     assert len(bodies) == 2
+
+
+ROUTER: Final = """
+import sys
+from litellm import Router
+url, key = sys.argv[1:]
+served = {"model": "openai/m", "api_base": f"{url}/v1", "api_key": key}
+router = Router(model_list=[{"model_name": "m", "litellm_params": served}], num_retries=3, timeout=4)
+print(router.completion(model="m", messages=[{"role": "user", "content": "Hi."}]).choices[0].message.content)
+"""
+SLOW: Final = """
+import json, sys, time
+sys.stdin.read()
+with open("effects", "a") as file:
+    file.write("one\\n")
+time.sleep(6)
+print(json.dumps({"status": "success", "result": "counted"}))
+"""
+
+
+@in_soak
+@pytest.mark.requirement("repeat:continue")
+async def test_a_router_that_gives_up_while_a_tool_runs_and_asks_again_has_no_effect_twice(tmp_path: Path) -> None:
+    """LiteLLM's, which marks no request as a retry."""
+    python = await asyncio.to_thread(install_python_client, "litellm")
+    async with provider(replies(request("Count"), "Done.")) as upstream:
+        words = prepare(tmp_path, upstream.url, code=SLOW)
+        async with start_server(tmp_path, *words) as server:
+            client = await asyncio.create_subprocess_exec(
+                python, "-c", ROUTER, server.url, server.key, stdout=asyncio.subprocess.PIPE
+            )
+            output, _ = await asyncio.wait_for(client.communicate(), PATIENCE_S)
+    assert output.decode().strip().endswith("Done.")
+    assert effects(tmp_path) == 1

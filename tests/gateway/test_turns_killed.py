@@ -19,10 +19,10 @@ pytestmark = pytest.mark.requirement("repeat:crash", "p:P2")
 MESSAGES: Any = [{"role": "user", "content": "Hi."}]
 
 
-def prepare(place: Path, provider_url: str, *, mode: str = "auto") -> tuple[str, ...]:
+def prepare(place: Path, provider_url: str, *, mode: str = "auto", code: str = COUNT) -> tuple[str, ...]:
     """A home with a plugin that counts its runs; return the words that serve it on a port of its own."""
     folder = make_plugin(place / "given", "Count")
-    (folder / "main.py").write_text(COUNT)
+    (folder / "main.py").write_text(code)
     (place / "home").mkdir()
     settings = f'approval_mode = "{mode}"\nupstream_url = "{provider_url}"\nupstream_key = "sk-x"\n'
     (place / "home/config.toml").write_text(settings)
