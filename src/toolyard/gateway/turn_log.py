@@ -100,7 +100,8 @@ class TurnLog:
         self.record, self.request, self.handle = turn.record, request, handle
         self.head, self.is_streamed = turn.head, turn.request.streams
         self._turn: Turn | None = turn  # while it runs
-        self.history = NO_HISTORY  # once it has ended
+        self._has_run_tools = False  # once it has ended
+        self.history = NO_HISTORY  # the same, if it may be continued
         earlier = before.followed if before else None
         self._earlier = None if self.is_streamed else earlier
         self._entries: deque[Entry] = deque()
@@ -166,7 +167,7 @@ class TurnLog:
         """Return the effect of a request that repeats the one of this log."""
         state = self.state
         repeat = (_MARKED if is_marked else _UNMARKED)[state]
-        is_harmless = state not in _RUNNING and not self.history.rounds
+        is_harmless = state not in _RUNNING and not self._has_run_tools
         return Repeat.BEGIN if is_harmless and state is not State.MISSED else repeat
 
     # --- writing
@@ -214,10 +215,13 @@ class TurnLog:
             return
         self._turn.close()
         self._turn.tell = self._turn.before_calls = None  # they lead back here, and nothing else keeps the turn
-        self.history = self._turn.history
+        history = self._turn.history
         self._turn = self.task = None
         self.ended_at = asyncio.get_running_loop().time()
         self.has_ended.set()
+        self._has_run_tools = bool(history.rounds)
+        if self.state is State.FAILED:  # the results of others may be large, and nobody asks for them
+            self.history = history
         self._stop_timer()
         self._news.set()
         self._release()
