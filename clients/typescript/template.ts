@@ -181,6 +181,7 @@ export class Toolyard {
           failures = 0;
           cursor = event.seq;
           yield event;
+          if (signal?.aborted) return; // more may have arrived meanwhile
         }
       } catch (error) {
         if (error instanceof ToolyardError && error.status < 500 && error.status !== 429) throw error;

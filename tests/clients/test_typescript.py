@@ -177,3 +177,22 @@ async def test_the_programs_of_the_page_run_as_they_are_written(tmp_path: Path) 
     assert sum("> ✓ LS: Listed 3 entries in '.'." in line for line in printed) == 2
     assert "404 not_found there is no call 'call_0'" in printed
     assert (printed[-2].split()[1], printed[-1].split()[1]) == ("call.finished", "success")
+
+
+ABORTS = """import { Toolyard } from "./toolyard.js";
+const yard = new Toolyard({ url: process.argv[2], key: process.argv[3] ?? "" });
+for (let number = 0; number < 5; number++) await yard.call("LS", { path: "." });
+const stop = new AbortController();
+for await (const event of yard.events({ cursor: 0, signal: stop.signal })) {
+  console.log(event.seq);
+  stop.abort();
+}
+declare const process: { argv: string[] };
+"""
+
+
+async def test_events_end_with_their_signal_although_more_have_arrived(tmp_path: Path) -> None:
+    program = compile_program(ABORTS, tmp_path / "program")
+    async with start_server(tmp_path) as server:
+        printed = (await run_javascript(server, program, server.url, server.key)).split()
+    assert printed == ["1"]
