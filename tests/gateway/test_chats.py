@@ -1,6 +1,7 @@
 """Replies that survive their client, turns that are stopped, clients that are slow or leave."""
 
 import asyncio
+import contextlib
 import json
 import os
 from pathlib import Path
@@ -238,8 +239,11 @@ async def test_a_slow_reader_of_a_surviving_chat_pauses_it_and_one_that_left_doe
     _, waiting = await asyncio.wait({room}, timeout=0.05)
     assert waiting
     assert (len(await reader.next()), reader.at) == (1, 2)
+    assert log.is_far_ahead, "it may still be on its way to the client"
+    coming_back = asyncio.create_task(reader.next())
     async with asyncio.timeout(60):
         await room
+        coming_back.cancel()
         log.append(text(MAX_BEHIND + 1))
         room = asyncio.create_task(log.wait_for_readers())
         await run_loop_once()
@@ -251,9 +255,16 @@ async def test_a_slow_reader_of_a_surviving_chat_pauses_it_and_one_that_left_doe
 @pytest.mark.requirement("chat:stream-resume")
 async def test_what_is_recorded_is_bounded_and_a_gap_is_told() -> None:
     log = make_log()
+    reader = log.read(0)
     for _ in range(10):
         log.append(text(MAX_LOG // 4))
     assert log.size <= MAX_LOG
+    assert isinstance((await reader.next())[0].event, Gap)
+    await reader.next()
+    with contextlib.suppress(TimeoutError):
+        await asyncio.wait_for(reader.next(), 0.01)  # it has read all there is,
+    assert not log.is_far_ahead  # so what it missed holds nothing up
+    reader.close()
     log.end()
     events = await read_all(log.read(0))
     assert events[0] == (6, Gap(0, 6))

@@ -280,6 +280,7 @@ class LogReader:
         self._missed = cursor
         self.at = log._first if self._is_other else max(0, cursor)
         self.behind = sum(entry.size for entry in list(log._entries)[max(0, self.at - log._first) :])
+        self._taken = 0  # bytes of the events that were returned last
         self.patience_s: float | None = None  # of the turn once this reader has left; None: as it is
 
     def __enter__(self) -> "LogReader":
@@ -307,19 +308,25 @@ class LogReader:
         return self._log._entries[at - self._log._first].event if self._log.cursor > at else None
 
     async def next(self) -> list[Entry]:
-        """Return the next events; none at the end of the log. ``at`` is the cursor after them."""
+        """Return the next events; none at the end of the log. ``at`` is the cursor after them.
+
+        They count as read when the next ones are asked for: until then they may still be on their way to the client.
+        """
         log = self._log
+        self.behind -= self._taken
+        self._taken = 0
+        log._room.set()
         await self.wait_for_event()
         if self._is_other or self.at < log._first:
             before = self._missed if self._is_other else self.at
             self._is_other, self.at = False, max(self.at, log._first)
+            self.behind = sum([entry.size for entry in log._entries])
             return [Entry(log.head, Gap(before, self.at), 0)]
         entries = list(islice(log._entries, self.at - log._first, None))
         if not entries:
             self.finish()
         self.at += len(entries)
-        self.behind = 0
-        log._room.set()
+        self._taken = sum([entry.size for entry in entries])
         return entries
 
 
