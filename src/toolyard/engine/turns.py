@@ -24,7 +24,7 @@ from toolyard.protocol.store import Query, Record, Store
 
 _log = logging.getLogger(__name__)
 TURN: Final = "turn"  # the kind of its records
-REPEATED_S: Final = 600.0
+REPEATED_S: Final = 600.0  # after the end of a turn, in which a repeated request joins or continues it
 MAX_STORED: Final = 2**20
 _MOST_OPEN = 500  # turns of earlier processes that are looked at
 
@@ -125,7 +125,7 @@ class Turns:
         A store that refuses is no reason to end the turn: the calls themselves will then not begin.
         """
         is_running = turn.state is TurnState.RUNNING
-        turn = replace(turn, updated=self._now(), owner=self.owner if is_running else "", rounds=turn.rounds)
+        turn = replace(turn, updated=self._now(), owner=self.owner if is_running else "")
         self._own.add(turn.id)
         try:
             record = self._bound(turn)

@@ -23,7 +23,7 @@ from http import HTTPStatus
 from typing import Final
 from uuid import uuid4
 
-from toolyard.engine.turns import StoredRound, StoredTurn, Turns, TurnState
+from toolyard.engine.turns import REPEATED_S, StoredRound, StoredTurn, Turns, TurnState
 from toolyard.engine.uncancellable import uncancellable
 from toolyard.gateway.chat_record import ChatRecord
 from toolyard.gateway.faults import (
@@ -52,7 +52,7 @@ from toolyard.gateway.sinks.sse_writer import write_event
 from toolyard.gateway.tool_calls.native_calls import Ownership
 from toolyard.gateway.tool_calls.rounds import write_as_text
 from toolyard.gateway.turn import NO_HISTORY, History, PlayedRound, Turn
-from toolyard.gateway.turn_log import GRACE_S, REPEATED_S, LogReader, Repeat, TurnLog, TurnLogs
+from toolyard.gateway.turn_log import GRACE_S, LogReader, Repeat, TurnLog, TurnLogs
 from toolyard.gateway.vcp import EXTRAS
 from toolyard.message import Message
 from toolyard.protocol.chat_mode import ReplyForm
@@ -412,6 +412,7 @@ class Chat:
             raise
         if isinstance(first, Failed):
             reader.finish()
+            wait.leave(reader)
             return self._to_failed_run(log.record.id, first.fault)
         headers = {"X-Toolyard-Cursor": str(log.begun)} if log.is_named else {}
         pieces = self._render(log, reader, wait)

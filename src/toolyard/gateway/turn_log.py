@@ -31,6 +31,7 @@ from itertools import islice
 from types import TracebackType
 from typing import Final, NamedTuple
 
+from toolyard.engine.turns import REPEATED_S
 from toolyard.gateway.reply.chunks import Chunk, Head
 from toolyard.gateway.reply.unstreamed_reply import UnstreamedReply
 from toolyard.gateway.sinks.events import CallUpdate, Delta, Ending, Finished, Gap, Note, ReplyEnded, TurnEvent
@@ -41,7 +42,6 @@ MAX_BEHIND: Final = 1024 * 1024
 MAX_LOG: Final = 4 * 1024 * 1024
 MAX_LOGS: Final = 200
 MAX_KEPT: Final = 32 * 1024 * 1024
-REPEATED_S: Final = 600.0  # after the end of a turn, in which a repeated request joins or continues it
 GRACE_S: Final = 30.0  # for a client that timed out to come back
 _SMALL = 200  # bytes that an event without text takes
 

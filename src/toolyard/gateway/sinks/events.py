@@ -1,7 +1,7 @@
 """The events of a chat turn, in order, independent of the form of the answer.
 
-The log of the turn keeps them (``gateway.turn_log``); a sink renders them: ``SseWriter`` as server-sent events,
-``render_json`` as one JSON object.
+The log of the turn keeps them (``gateway.turn_log``); a sink renders them: ``write_event`` as server-sent events,
+``JsonAnswer`` as one JSON object.
 """
 
 from dataclasses import dataclass, field
