@@ -31,6 +31,7 @@ def make_log(patience_s: float = 60.0) -> TurnLog:
     turn = Mock(spec=Turn)
     turn.record = ChatRecord(id="c", caller=ME, model="m", started=0.0)
     turn.head, turn.request, turn.calls_run = Head("c", 0, "m"), Mock(streams=True), []
+    turn.continues = False
     return TurnLog(turn, patience_s=patience_s)
 
 

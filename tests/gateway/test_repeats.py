@@ -261,6 +261,16 @@ async def test_a_turn_that_failed_before_any_tool_simply_runs_again(tmp_path: Pa
 
 
 @pytest.mark.requirement("repeat:continue")
+async def test_several_repetitions_of_a_failed_turn_at_once_continue_it_together(tmp_path: Path) -> None:
+    first = says(BLOCK, stream=False)
+    async with gateway(tmp_path, [first, *[BROKEN["500"]] * 3, says("Done.", stream=False)]) as one:
+        assert (await send(one, chat_body("Hi."))).status == 400
+        answers = await asyncio.gather(*(send(one, chat_body("Hi.")) for _ in range(3)))
+        assert {content(run) for run in answers} == {"> ✓ Say: Said it.\n\nDone."}
+        assert (len(one.ran), len(one.upstream.bodies)) == (1, 5)
+
+
+@pytest.mark.requirement("repeat:continue")
 async def test_a_marked_retry_after_a_stream_that_ended_gets_the_same_bytes(tmp_path: Path) -> None:
     async with gateway(tmp_path, replies(BLOCK, "Done.", BLOCK, "Again.")) as one:
         body = chat_body("Hi.", stream=True)

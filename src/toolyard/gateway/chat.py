@@ -324,6 +324,9 @@ class Chat:
         elif request:
             history = await self._find_stored(caller, request, is_marked=options.is_retry)
         turn = await self._make_turn(body, raw, caller, options, key_offer, run_id, history)
+        newer = self._logs.find(caller, request) if turn.continues else None
+        if newer is not None and newer is not log and newer.is_running:
+            return newer  # another repetition was faster
         return self._begin(turn, request, options)
 
     async def _find_stored(self, caller: str, request: bytes, *, is_marked: bool) -> History:

@@ -177,6 +177,7 @@ class Turn:
         self.calls_run: list[str] = []  # ids of the calls that were started
         self.played: list[PlayedRound] = []  # the rounds with calls so far
         self._history = deque(history)  # the rounds to play before the model is asked again
+        self.continues = bool(history)  # an earlier turn
         self._is_replaying = False  # the current round is one of them
         self._is_left = False  # interrupted because its client left
         self.before_calls: Callable[[], Awaitable[None]] | None = None  # called before calls that may have effects

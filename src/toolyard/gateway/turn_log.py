@@ -15,7 +15,8 @@ What a repeated request does depends on the state of the log (``MARKED``: the cl
     STOPPED    a person stopped it      begins        begins another turn
     FAILED     it failed, or was left   continues     continues
 
-To continue is to begin a turn with the replies and results of the one before, so nothing runs again. Where no tool has
+To continue is to begin a turn with the replies and results of the one before, so nothing runs again. While such a turn
+runs, every repetition joins it: its request is known to be one that clients repeat. Where no tool has
 run there is nothing to repeat: whoever would join an ended log or continue simply begins.
 
 A turn without a reader goes on for its patience, and is then told to leave. While the slowest reader is ``MAX_BEHIND``
@@ -166,7 +167,7 @@ class TurnLog:
     def judge_repeat(self, *, is_marked: bool) -> Repeat:
         """Return the effect of a request that repeats the one of this log."""
         state = self.state
-        repeat = (_MARKED if is_marked else _UNMARKED)[state]
+        repeat = (_MARKED if is_marked or (self.is_running and self.turn.continues) else _UNMARKED)[state]
         is_harmless = state not in _RUNNING and not self._has_run_tools
         return Repeat.BEGIN if is_harmless and state is not State.MISSED else repeat
 
