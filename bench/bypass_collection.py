@@ -17,7 +17,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from toolyard.config import load_config
-from toolyard.web.server import Server, ServerOptions
+from toolyard.web.server.lifecycle import Server, ServerOptions
 
 INITIALIZE = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "bench", "version": "1"}}
 

@@ -6,13 +6,14 @@ The bypasses that work in a process of their own; ``bench.bypasses`` measures th
 import gc
 import sys
 from collections.abc import Callable
+from unittest.mock import patch
 
 NONE, CHAT_ROUTED_FIRST, FREEZE_BEFORE_END = "none", "chat routed first", "freeze before the end"
 QUICK_MCP_CALLS = "quick calls over MCP"
 
 
 def run_toolyard(bypass: str, *words: str) -> None:
-    _SWITCHES[bypass]()
+    SWITCHES[bypass]()
     sys.argv = ["toolyard", *words]
     from toolyard.cli import main
 
@@ -20,25 +21,25 @@ def run_toolyard(bypass: str, *words: str) -> None:
 
 
 def _route_chats_by_fastapi() -> None:
-    from toolyard.web.routes import chat
+    from toolyard.web.routes import chats
 
-    setattr(chat, "add_chat_fast_path", lambda app, *_: app)  # noqa: B010 it is a function
+    patch.object(chats, "add_chat_fast_path", lambda app, *_: app).start()
 
 
 def _leave_calls_to_sdk() -> None:
-    from toolyard.mcp.quick_calls import QuickCalls
+    from toolyard.mcp.stdio import QuickCalls
 
     async def take_nothing(self: QuickCalls, line: bytes) -> bool:
         return False
 
-    setattr(QuickCalls, "take", take_nothing)  # noqa: B010 it is a method
+    patch.object(QuickCalls, "take", take_nothing).start()
 
 
 def _freeze_nothing() -> None:
-    setattr(gc, "freeze", lambda: None)  # noqa: B010 it is a function
+    patch.object(gc, "freeze", lambda: None).start()
 
 
-_SWITCHES: dict[str, Callable[[], None]] = {
+SWITCHES: dict[str, Callable[[], None]] = {
     NONE: lambda: None,
     CHAT_ROUTED_FIRST: _route_chats_by_fastapi,
     FREEZE_BEFORE_END: _freeze_nothing,

@@ -27,13 +27,13 @@ from bench import bypass_off
 from bench.gateway import bench_words, measure_chat, ours_at, running
 from bench.plugins import PYTHON_ECHO, Way, hosted, make_launch, until_warm
 from bench.protocols import LIVELY, reply
-from toolyard.engine.journal import Journal
-from toolyard.plugins.children import Children
-from toolyard.plugins.cold_starter import ColdStarter
-from toolyard.plugins.warm import warm_command
-from toolyard.plugins.warm.warm_starter import WarmStarter
+from toolyard.engine.runner import Runner
+from toolyard.plugins.process.children import Children
+from toolyard.plugins.process.cold_starter import ColdStarter
+from toolyard.plugins.process.warm import prestarted_process
+from toolyard.plugins.process.warm.warm_starter import WarmStarter
 from toolyard.protocol import reply as replies
-from toolyard.protocol.call import Origin
+from toolyard.protocol.tool import Origin
 from toolyard.yard.yard import Yard
 
 LEAST_GAIN = 0.15
@@ -76,7 +76,7 @@ def main() -> None:
         print(asyncio.run(_mcp_calls(place / "mcp-calls")), flush=True)
         print(_commands(place / "commands"), flush=True)
         print(asyncio.run(_forks(place / "forks")), flush=True)
-        print(_collections(place / "server", "freeze in the server", "toolyard.web.server", "-"), flush=True)
+        print(_collections(place / "server", "freeze in the server", "toolyard.web.server.lifecycle", "-"), flush=True)
         print(_collections(place / "mcp", "freeze after loading MCP", "toolyard.mcp.mount", "mcp"), flush=True)
 
 
@@ -148,16 +148,16 @@ def _replies(lines: int) -> Row:
 
 async def _calls(place: Path, at_once: int) -> Row:
     """Calls one after the other, as a model makes most of them; in a crowd the plain road shares more commits."""
-    row = Row(f"inline run, {at_once} at once", "of the processor time of a call", has_target=at_once == 1)
+    row = Row(f"deferred start, {at_once} at once", "of the processor time of a call", has_target=at_once == 1)
     (place / "project").mkdir(parents=True)
     (place / "project/a.txt").write_text("one\n" * 20)
-    async with _open_yard(place, "inline") as inline, _open_yard(place, "plain") as plain:
+    async with _open_yard(place, "deferred") as deferred, _open_yard(place, "plain") as plain:
         for _ in range(25):
             for is_bypass, samples in row.roads():
-                with contextlib.nullcontext() if is_bypass else patch.object(Journal, "runs_inline", new=False):
+                with contextlib.nullcontext() if is_bypass else patch.object(Runner, "_defers_start", lambda *_: False):
                     before = time.process_time()
                     await asyncio.gather(
-                        *(_read(inline if is_bypass else plain, CALLS // at_once) for _ in range(at_once))
+                        *(_read(deferred if is_bypass else plain, CALLS // at_once) for _ in range(at_once))
                     )
                     samples.append((time.process_time() - before) / CALLS * 1e6)
     return row
@@ -174,7 +174,7 @@ async def _open_yard(place: Path, name: str) -> AsyncIterator[Yard]:
 
 async def _read(yard: Yard, times: int) -> None:
     for _ in range(times):
-        outcome = await yard.settle(yard.request("Read", {"path": "a.txt"}, origin=Origin.MCP))
+        outcome = await yard.calls.settle(yard.calls.request("Read", {"path": "a.txt"}, origin=Origin.MCP))
         assert outcome.envelope.error is None
 
 
@@ -205,10 +205,12 @@ async def _forks(place: Path) -> Row:
 @contextlib.asynccontextmanager
 async def _start_warm(folder: Path, *, freeze: bool) -> AsyncIterator[Way]:
     """Start a copy of the fork server for a plugin, and give what calls the plugin."""
-    source = shutil.copytree(Path(warm_command.__file__).parent, folder / "warm")
+    source = shutil.copytree(Path(prestarted_process.__file__).parent, folder / "warm")
     if not freeze:
         imports = source / "fork_imports.py"
-        imports.write_text(imports.read_text().replace("gc.freeze()", "pass"))
+        code = imports.read_text()
+        assert "gc.freeze()" in code
+        imports.write_text(code.replace("gc.freeze()", "pass"))
     launch = make_launch(folder, sys.executable, "echo.py", HEAVY_ECHO)
     children = Children()
     warm = WarmStarter(children, ColdStarter(children))
@@ -217,7 +219,7 @@ async def _start_warm(folder: Path, *, freeze: bool) -> AsyncIterator[Way]:
         return await hosted(children, warm, launch, stdin)
 
     try:
-        with patch.object(warm_command, "_HERE", source):
+        with patch.object(prestarted_process, "FOLDER", str(source)):
             await until_warm(warm, launch, call)
         yield call
     finally:

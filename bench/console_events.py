@@ -17,8 +17,8 @@ from tests.console.hosting import Host
 from tests.console.seeding import stored
 from tests.console.visit import visiting
 from toolyard.engine.ownership import identify_process
-from toolyard.protocol.call_record import CALL, CallState
 from toolyard.protocol.json import JsonObject
+from toolyard.protocol.records.call_record import CALL, CallState
 from toolyard.protocol.store import NewEvent, Record
 from toolyard.storage.sqlite import SqliteStore
 

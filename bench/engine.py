@@ -17,8 +17,8 @@ from pathlib import Path
 from toolyard.engine.clock import SystemClock
 from toolyard.engine.ownership import identify_process
 from toolyard.engine.tasks import Tasks
-from toolyard.protocol.call import ToolCall
 from toolyard.protocol.store import NewEvent, Record, Store
+from toolyard.protocol.tool import ToolCall
 from toolyard.storage.sqlite import SqliteStore
 
 ALONE = 300

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import toolyard
 from toolyard.blocking import BlockingYard
-from toolyard.protocol.patch import structured_patch
+from toolyard.protocol.edits.diff import structured_patch
 
 LINES_50_MB = 1_000_000
 LINE = "{:07d} the quick brown fox jumps over the lazy dog\n"

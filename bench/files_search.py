@@ -11,9 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from toolyard.protocol.arguments import accept_arguments
-from toolyard.protocol.call import ToolCall
 from toolyard.protocol.json import Json
-from toolyard.protocol.tool import Tool
+from toolyard.protocol.tool import Tool, ToolCall
 from toolyard.tools.glob import Glob
 from toolyard.tools.grep import Grep
 from toolyard.workspace.search.ripgrep import find_ripgrep

@@ -26,12 +26,10 @@ from pgqueuer.queries import Queries
 from tests import postgres
 from toolyard.config import load_config
 from toolyard.engine.clock import SystemClock
-from toolyard.hosts.cluster_signature import ClusterSigner
+from toolyard.hosts.cluster_key import ClusterSigner
 from toolyard.hosts.host import Host
 from toolyard.hosts.queue import Queue
-from toolyard.protocol.call import ToolCall
-from toolyard.protocol.outcome import Result
-from toolyard.protocol.tool import Checkpoint, ToolSpec
+from toolyard.protocol.tool import Checkpoint, Result, ToolCall, ToolSpec
 from toolyard.storage.postgres import PostgresStore
 from toolyard.yard.yard import Yard
 

@@ -17,12 +17,12 @@ from bench.plugins_bare import BareForkServer
 from toolyard.confinement.level import measure_confinement
 from toolyard.confinement.profile import Profile
 from toolyard.confinement.program_files import list_program_trees
-from toolyard.plugins import bytecode
-from toolyard.plugins.child import run_child
-from toolyard.plugins.children import Children
-from toolyard.plugins.cold_starter import ColdStarter
-from toolyard.plugins.launch import Launch, Starter
-from toolyard.plugins.warm.warm_starter import WarmStarter
+from toolyard.plugins.package import environment
+from toolyard.plugins.process.child import run_child
+from toolyard.plugins.process.children import Children
+from toolyard.plugins.process.cold_starter import ColdStarter
+from toolyard.plugins.process.launch import Launch, Starter
+from toolyard.plugins.process.warm.warm_starter import WarmStarter
 
 PYTHON_ECHO = "import json, sys\nprint(json.dumps({'status': 'success', 'result': json.load(sys.stdin)}))\n"
 NODE_ECHO = (
@@ -89,7 +89,9 @@ async def rates(ways: dict[str, tuple[Way, int]], rounds: int = 9) -> dict[str, 
 
 async def python(folder: Path, children: Children, cold: ColdStarter, warm: WarmStarter) -> None:
     launch = make_launch(folder, sys.executable, "echo.py", PYTHON_ECHO)
-    cached = replace(launch, environment={**launch.environment, bytecode.VARIABLE: str(folder / bytecode.FOLDER)})
+    cached = replace(
+        launch, environment={**launch.environment, environment.CACHE_VARIABLE: str(folder / environment.CACHE_FOLDER)}
+    )
     forks = BareForkServer(folder / "echo.py")
     ways: dict[str, Way] = {
         "bare spawn": lambda stdin: bare(launch, stdin),

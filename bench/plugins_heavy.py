@@ -16,10 +16,10 @@ import time
 from pathlib import Path
 
 from bench.plugins import bare, hosted, promise
-from toolyard.plugins.children import Children
-from toolyard.plugins.cold_starter import ColdStarter
-from toolyard.plugins.launch import Launch
-from toolyard.plugins.warm.warm_starter import WarmStarter
+from toolyard.plugins.process.children import Children
+from toolyard.plugins.process.cold_starter import ColdStarter
+from toolyard.plugins.process.launch import Launch
+from toolyard.plugins.process.warm.warm_starter import WarmStarter
 
 STAND_IN = """
 import ast, json, math, operator, re, statistics, sys

@@ -9,10 +9,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
-from toolyard.protocol.call import ToolCall
 from toolyard.protocol.json import JsonObject
-from toolyard.protocol.outcome import Outcome, Result
-from toolyard.protocol.tool import Checkpoint, Risk, ToolSpec
+from toolyard.protocol.tool import Checkpoint, Outcome, Result, Risk, ToolCall, ToolSpec
 
 
 @contextmanager
@@ -44,7 +42,6 @@ class FakeClock:
 class ListJournal:
     started_calls: list[ToolCall] = field(default_factory=list)
     finished_calls: list[tuple[ToolCall, Outcome]] = field(default_factory=list)
-    runs_inline: bool = True
 
     async def record_start(self, call: ToolCall, *, deferred: bool = False) -> None:
         self.started_calls.append(call)
@@ -78,7 +75,6 @@ class FakeTool:
     risk: Risk = Risk.READ
     timeout_s: float = 60.0
     splits_batches: bool = False
-    runs_inline: bool = False
 
     @property
     def spec(self) -> ToolSpec:
@@ -89,7 +85,6 @@ class FakeTool:
             risk=self.risk,
             timeout_s=self.timeout_s,
             splits_batches=self.splits_batches,
-            runs_inline=self.runs_inline,
         )
 
     async def run(self, call: ToolCall, checkpoint: Checkpoint) -> Result:

@@ -30,7 +30,7 @@ import asyncpg
 from tests.waiting import wait_for_value
 from toolyard.protocol.store import Store
 from toolyard.storage import postgres_server
-from toolyard.storage.memory import MemoryStore
+from toolyard.storage.memory_store import MemoryStore
 from toolyard.storage.postgres import PostgresStore
 from toolyard.storage.sqlite import SqliteStore
 

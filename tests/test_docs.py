@@ -16,8 +16,7 @@ import toolyard
 from tests.docs.shell_examples import TypedLine, list_lines
 from toolyard.cli import toolyard as command_line
 from toolyard.dialects import DIALECTS
-from toolyard.protocol.envelope import ErrorCode
-from toolyard.protocol.failure import Reason
+from toolyard.protocol.envelope import ErrorCode, Reason
 from toolyard.settings import SETTINGS
 
 ROOT = Path(__file__).parents[1]

@@ -17,12 +17,12 @@ import toolyard
 from toolyard.errors import ToolyardError
 from toolyard.gateway.reply.request_filter import RequestFilter
 from toolyard.gateway.sse import Events
-from toolyard.plugins import config_env
-from toolyard.protocol import apply_patch
-from toolyard.protocol.failure import Failure
-from toolyard.protocol.manifest import read_manifest
+from toolyard.plugins.package import config_env
+from toolyard.protocol.envelope import Failure
+from toolyard.protocol.manifests.manifest_parser import read_manifest
+from toolyard.protocol.patching import patch_plan
 from toolyard.protocol.placeholders import fill_placeholders
-from toolyard.protocol.plugin_output import OutputDecoder
+from toolyard.protocol.plugin_answers.plugin_output import OutputDecoder
 from toolyard.protocol.request_text import neutralise
 
 UNITS: Final = (
@@ -61,8 +61,8 @@ PARSERS: Final[dict[str, Callable[[str], object]]] = {
     "markdown": _reply("markdown"),
     "placeholders": lambda text: fill_placeholders(text, lambda _: ""),
     "neutralise": neutralise,
-    "patch": apply_patch.parse_patch,
-    "patch in a file": lambda text: apply_patch.parse_patch(f"*** Begin Patch\n*** Add File: a\n{text}\n*** End Patch"),
+    "patch": patch_plan.parse_patch,
+    "patch in a file": lambda text: patch_plan.parse_patch(f"*** Begin Patch\n*** Add File: a\n{text}\n*** End Patch"),
     "config.env": config_env.parse_config,
     "manifest": read_manifest,
     "plugin output": _output,

@@ -195,13 +195,63 @@ def test_a_command_that_is_on_the_path_already_is_named(tmp_path: Path) -> None:
     ]
 
 
+UNSTEADY = """
+import pathlib
+
+def test_that_passes(): pass
+
+def test_that_fails_first():
+    again = pathlib.Path("again")
+    assert again.exists() or again.touch()
+
+def test_that_fails_always():
+    assert not pathlib.Path("broken").exists()
+"""
+
+
+@pytest.fixture
+def ci(tmp_path: Path) -> Path:
+    """A folder in which ``.ci/run`` finds a suite of three tests instead of this one."""
+    for name in (".ci", ".venv/bin"):
+        (tmp_path / name).mkdir(parents=True)
+    shutil.copy(ROOT / ".ci/run", tmp_path / ".ci")
+    (tmp_path / ".venv/bin/python").write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n')
+    (tmp_path / ".venv/bin/python").chmod(0o755)
+    check = "check:\n\t@echo it is checked; test ! -e unformatted\n"
+    (tmp_path / "Makefile").write_text(f"{check}test:\n\t@.venv/bin/python -m pytest -q -n 2\n")
+    (tmp_path / "pytest.ini").touch()
+    (tmp_path / "test_it.py").write_text(UNSTEADY)
+    return tmp_path
+
+
+def _run_ci(folder: Path) -> tuple[int, str]:
+    done = subprocess.run(
+        [folder / ".ci/run"], env=_environment(folder), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        timeout=WAIT_S, check=False,
+    )  # fmt: skip
+    return done.returncode, done.stdout
+
+
 @pytest.mark.requirement("make:test")
-def test_ci_runs_the_readmes_test_command_and_repeats_only_what_failed_in_it() -> None:
-    commands = [
-        line for line in (ROOT / ".ci/run").read_text().splitlines() if line and not line.startswith(("#", "set", "cd"))
-    ]
-    assert [command.partition(" || ")[0] for command in commands] == ["make test"]
-    assert "--last-failed --last-failed-no-failures none" in commands[0].partition(" || ")[2]
+def test_ci_names_what_passed_only_when_repeated_last(ci: Path) -> None:
+    code, said = _run_ci(ci)
+    assert code == 0
+    assert "it is checked" in said
+    assert said.endswith("\n\n=== passed only when repeated ===\ntest_it.py::test_that_fails_first\n")
+    assert _run_ci(ci)[1].splitlines()[-1].startswith("3 passed")
+
+
+@pytest.mark.requirement("make:test", "make:check")
+@pytest.mark.parametrize("fault", ["broken", "unformatted"])
+def test_ci_fails_for_a_test_that_fails_twice_and_for_a_check(ci: Path, fault: str) -> None:
+    (ci / fault).touch()
+    code, said = _run_ci(ci)
+    assert code == 1
+    assert said.endswith("\n\n=== passed only when repeated ===\ntest_it.py::test_that_fails_first\n")
+
+
+@pytest.mark.requirement("make:test")
+def test_the_readme_names_the_command_that_ci_runs() -> None:
     assert "make test" in (ROOT / "README.md").read_text("utf-8")
 
 

@@ -7,12 +7,12 @@ import pytest
 
 from toolyard.errors import StorageError
 from toolyard.message import MAX_PARAMETER, Message, from_fields, to_fields
-from toolyard.protocol.call_record import KEPT, RESULT, CallResult
 from toolyard.protocol.envelope import Envelope
 from toolyard.protocol.json import JsonObject
+from toolyard.protocol.records.call_record import KEPT, RESULT, CallResult
 from toolyard.protocol.store import Record
 
-READ_ONLY = Message("home.read_only", "{path} is read-only", path="/data")
+READ_ONLY = Message("{place} is read-only", place="/data")
 
 
 @pytest.mark.requirement("messages:codes")
@@ -22,20 +22,27 @@ def test_a_message_is_its_english_sentence_for_code_that_knows_only_strings() ->
 
 
 @pytest.mark.requirement("messages:codes")
+def test_a_sentence_that_the_catalogue_lacks_is_its_own_code() -> None:
+    fields = to_fields("fix", Message("{count} of a kind", count=3))
+    assert fields == {"fix": "3 of a kind", "fix_code": "{count} of a kind", "fix_params": {"count": 3}}
+    assert to_fields("fix", from_fields("fix", fields)) == fields
+
+
+@pytest.mark.requirement("messages:codes")
 def test_a_client_gets_the_sentence_its_code_and_its_parameters() -> None:
     assert to_fields("fix", READ_ONLY) == {
         "fix": "/data is read-only",
         "fix_code": "home.read_only",
-        "fix_params": {"path": "/data"},
+        "fix_params": {"place": "/data"},
     }
     assert to_fields("fix", "words of the operating system") == {"fix": "words of the operating system"}
 
 
 @pytest.mark.requirement("messages:codes")
 def test_a_message_inside_a_message_keeps_its_own_code() -> None:
-    outer = Message("doctor.home", "{folder}: {problem} ({count})", folder="x", problem=READ_ONLY, count=3)
+    outer = Message("{folder}: {problem} ({count})", folder="x", problem=READ_ONLY, count=3)
     fields = to_fields("message", outer)
-    inner = {"text": "/data is read-only", "code": "home.read_only", "params": {"path": "/data"}}
+    inner = {"text": "/data is read-only", "code": "home.read_only", "params": {"place": "/data"}}
     assert fields["message_params"] == {"folder": "x", "problem": inner, "count": 3}
     restored = from_fields("message", fields)
     assert to_fields("message", restored) == fields
@@ -62,19 +69,19 @@ def test_masking_reaches_the_parameters_too() -> None:
     assert to_fields("fix", masked) == {
         "fix": "/*** is read-only",
         "fix_code": "home.read_only",
-        "fix_params": {"path": "/***"},
+        "fix_params": {"place": "/***"},
     }
 
 
 @pytest.mark.requirement("messages:codes")
 def test_a_parameter_on_the_wire_is_bounded() -> None:
-    fields = to_fields("message", Message("test.long", "{name}", name="x" * 10_000))
+    fields = to_fields("message", Message("{name}", name="x" * 10_000))
     assert fields["message_params"] == {"name": "x" * MAX_PARAMETER}
 
 
 @pytest.mark.requirement("messages:codes", "envelope:error:strict")
 def test_the_code_of_an_error_is_in_the_context_and_goes_there_and_back() -> None:
-    codes = {"message_code": "home.read_only", "message_params": {"path": "/data"}}
+    codes = {"message_code": "home.read_only", "message_params": {"place": "/data"}}
     item = {"item": "1", "code": "NOT_FOUND", **to_fields("message", READ_ONLY)}
     value = {
         "status": "error",
@@ -114,6 +121,6 @@ def test_an_envelope_that_an_earlier_version_stored_is_read_in_the_form_of_today
 
 @pytest.mark.requirement("messages:codes")
 def test_a_template_may_format_its_numbers() -> None:
-    message = Message("call.timed_out", "{tool} did not finish within {seconds:g} s.", tool="LS", seconds=1.50)
+    message = Message("{tool} did not finish within {seconds:g} s.", tool="LS", seconds=1.50)
     assert message == "LS did not finish within 1.5 s."
     assert message.params == {"tool": "LS", "seconds": 1.5}

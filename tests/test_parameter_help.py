@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from toolyard.protocol.manifest import read_manifest, tool_spec
+from toolyard.protocol.manifests.manifest_parser import read_manifest
+from toolyard.protocol.manifests.spec import tool_spec
 from toolyard.protocol.tool import ToolSpec
 
 ROOT = Path(__file__).parent.parent

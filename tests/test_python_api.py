@@ -85,14 +85,14 @@ def test_a_request_of_a_text_can_be_called_as_it_was_parsed(
 async def test_the_signer_of_a_call_is_kept_with_it_and_is_no_argument(project: Path, tmp_path: Path) -> None:
     async with toolyard.open_async(project=project, home=tmp_path / "home") as yard:
         for name in ("maid", "valet"):
-            call = yard.request("LS", {name: "Nova"})
-            outcome = await yard.settle(call)
+            call = yard.calls.request("LS", {name: "Nova"})
+            outcome = await yard.calls.settle(call)
             assert (call.maid, outcome.envelope.status) == ("Nova", "success")
             assert name not in outcome.arguments
-            kept = await yard.journal.get(call.id)
+            kept = await yard.state.journal.get(call.id)
             assert kept is not None
             assert kept["maid"] == "Nova"
-        refused = (await yard.settle(yard.request("LS", {"made": "Nova"}))).envelope
+        refused = (await yard.calls.settle(yard.calls.request("LS", {"made": "Nova"}))).envelope
         assert "unknown parameter 'made'" in refused.text
 
 
@@ -151,6 +151,20 @@ async def test_the_asynchronous_form_gives_the_same_results(project: Path, yard:
         many = await asyncio.gather(*(other.call("Read", {"path": "a.txt"}) for _ in range(20)))
     assert both[0] == both[1]
     assert {str(envelope.data["content"]) for envelope in many} == {"1\tx"}
+
+
+@pytest.mark.requirement("python:open-async", "runner:cancel")
+async def test_a_call_can_be_made_in_steps_cancelled_and_expressed_in_several_dialects(
+    project: Path, tmp_path: Path
+) -> None:
+    (project / "a.txt").write_text("text")
+    async with toolyard.open_async(project=project, home=tmp_path / "home") as yard:
+        call = yard.request("Read", {"path": "a.txt"})
+        assert not yard.cancel(call.id)  # it does not run yet
+        outcome = await yard.settle(call)
+        full, shown = yard.express(call, outcome, "envelope"), yard.express(call, outcome, "openai", shown=True)
+    assert full == outcome.envelope.to_dict()
+    assert shown["tool_call_id"] == call.id
 
 
 @pytest.mark.requirement("python:threads")

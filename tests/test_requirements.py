@@ -1,7 +1,9 @@
 """The manifest of requirements holds: nothing promised is untested, nothing tested is unpromised."""
 
 import ast
+import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -9,6 +11,8 @@ import pytest
 from tests.requirements import REQUIREMENTS
 
 TESTS = Path(__file__).parent
+DOCS = TESTS.parent / "docs"
+FOUNDING = re.compile(r"00[0-4](?: |$)")
 
 
 def _marks(node: ast.AST) -> Iterator[str]:
@@ -56,7 +60,28 @@ def test_a_requirement_with_a_test_no_longer_waits() -> None:
 
 
 @pytest.mark.requirement("house:requirements")
-def test_every_requirement_has_a_source_and_one_sentence() -> None:
-    for requirement in REQUIREMENTS.values():
-        assert requirement.source, requirement.id
-        assert requirement.behaviour.endswith("."), requirement.id
+def test_every_requirement_is_one_sentence() -> None:
+    assert [r.id for r in REQUIREMENTS.values() if not r.behaviour.endswith(".")] == []
+
+
+@pytest.mark.requirement("house:requirements")
+def test_every_source_is_a_founding_document_or_a_section_that_the_documentation_has() -> None:
+    wrong = [
+        f"{requirement.id}: {source}"
+        for requirement in REQUIREMENTS.values()
+        for source in requirement.source.split(", ")
+        if not FOUNDING.match(source) and not _has_section(source)
+    ]
+    assert wrong == []
+
+
+def _has_section(source: str) -> bool:
+    page, _, anchor = source.partition("#")
+    return (DOCS / page).is_file() and anchor in _list_anchors(page)
+
+
+@cache
+def _list_anchors(page: str) -> set[str]:
+    """The anchors of the headings of a page, as GitHub makes them."""
+    text = re.sub(r"(?ms)^(`{3,}).*?^\1$", "", (DOCS / page).read_text("utf-8"))
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in re.findall(r"(?m)^#+ (.+)$", text)}

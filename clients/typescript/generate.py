@@ -15,7 +15,7 @@ from typing import Any, Final
 import aiohttp
 
 from toolyard.config import Config, load_config
-from toolyard.web.server import Server, ServerOptions
+from toolyard.web.server.lifecycle import Server, ServerOptions
 
 HERE: Final = Path(__file__).parent
 TARGET: Final = HERE / "toolyard.ts"

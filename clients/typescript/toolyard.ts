@@ -1301,6 +1301,7 @@ export interface NewValues {
 export interface NoData {
 }
 
+/** The ways in which Toolyard's tools are offered to a model. */
 export type OfferMode = "auto" | "native" | "text" | "none";
 
 export interface OkResponse {
@@ -2023,6 +2024,13 @@ export interface SessionInfo {
   cursor: number | null;
 }
 
+export interface SettingGroup {
+  id: string;
+  title: string;
+  /** In Chinese, or as `title` if there is no translation. */
+  title_zh: string;
+}
+
 export interface SettingProblem {
   message: string;
   /** The code of the sentence beside it; missing if it has none. */
@@ -2053,9 +2061,16 @@ export interface SettingRow {
   live: boolean;
   /** Whether this value is in effect. */
   holds: boolean;
+  /** Its name for people. */
+  title: string;
+  /** In Chinese, or as `title` if there is no translation. */
+  title_zh: string;
   description: string;
+  /** In Chinese, or as `description` if there is no translation. */
+  description_zh: string;
   kind: "text" | "number" | "bool" | "list" | "choice" | "table";
   choices: Array<string>;
+  /** The `id` of one of `groups`. */
   group: string;
 }
 
@@ -2074,6 +2089,8 @@ export interface SettingsDetail {
   text: string;
   /** The command that starts this server again. */
   restart_command: string;
+  /** In the order in which a page shows them. */
+  groups: Array<SettingGroup>;
   settings: Array<SettingRow>;
   problems: Array<SettingProblem>;
 }

@@ -14,11 +14,10 @@ if TYPE_CHECKING:
 
     from toolyard.blocking import BlockingYard
     from toolyard.errors import ConfigError, DuplicateTool, InvalidEnvelope, StorageError, ToolyardError, UsageError
-    from toolyard.protocol.call import ToolCall
+    from toolyard.protocol.edits.diff import Hunk
     from toolyard.protocol.envelope import Envelope, ErrorCode, Fault, Status
     from toolyard.protocol.json import JsonObject
-    from toolyard.protocol.outcome import Outcome
-    from toolyard.protocol.patch import Hunk
+    from toolyard.protocol.tool import Outcome, ToolCall
     from toolyard.yard.yard import Yard
 
 __all__ = [
@@ -53,10 +52,10 @@ _TYPES: Final = {
     "ErrorCode": "toolyard.protocol.envelope",
     "Fault": "toolyard.protocol.envelope",
     "InvalidEnvelope": "toolyard.errors",
-    "Outcome": "toolyard.protocol.outcome",
+    "Outcome": "toolyard.protocol.tool",
     "Status": "toolyard.protocol.envelope",
     "StorageError": "toolyard.errors",
-    "ToolCall": "toolyard.protocol.call",
+    "ToolCall": "toolyard.protocol.tool",
     "ToolyardError": "toolyard.errors",
     "UsageError": "toolyard.errors",
     "Yard": "toolyard.yard.yard",
@@ -98,14 +97,14 @@ def open_async(
 
 def structured_patch(old: str, new: str, context: int = 3) -> "list[Hunk]":
     """Return the changes between two texts, as the hunks of npm ``diff`` 7."""
-    from toolyard.protocol.patch import structured_patch
+    from toolyard.protocol.edits.diff import structured_patch
 
     return structured_patch(old, new, context)
 
 
 def parse_requests(text: str) -> "list[JsonObject]":
     """Return the tool requests in a model's text, in order: the same list as ``toolyard request parse`` prints."""
-    from toolyard.protocol.markers import parse_requests
+    from toolyard.protocol.requests.scanner import parse_requests
 
     return parse_requests(text)
 
@@ -123,7 +122,7 @@ def render_reply(text: str, to: str = "html", lang: str = "en") -> str:
     A text that is no reply gives its error and itself in the same form. ``lang`` is ``en`` or ``zh``: the language of
     what is not the model's.
     """
-    from toolyard.protocol.replies.prompt import Language
+    from toolyard.protocol.replies.reply_prompt import Language
     from toolyard.render.render import Target, render
 
     for name, value, choices in (("target", to, list(Target)), ("language", lang, list(Language))):

@@ -15,10 +15,11 @@ import uvloop
 from toolyard.config import Config
 from toolyard.errors import ServerUnreachable
 from toolyard.hosts.open_yard import open_yard
-from toolyard.protocol.call import ToolCall
 from toolyard.protocol.envelope import Envelope
-from toolyard.web.server_client import ServerClient, find_server
-from toolyard.yard.yard import Arguments, require_dialect
+from toolyard.protocol.tool import ToolCall
+from toolyard.web.server.running_server import ServerClient, find_server
+from toolyard.yard.calls import Arguments
+from toolyard.yard.results import require_dialect
 
 T = TypeVar("T")
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # of malloc.h
@@ -83,7 +84,7 @@ class BlockingYard:
         if self._server is not None:
             self._require_open()
             require_dialect(dialect or "envelope", tool_call_id)
-            call = self._yard.request(tool, arguments or {}, tool_call_id=tool_call_id or "")
+            call = self._yard.calls.request(tool, arguments or {}, tool_call_id=tool_call_id or "")
             if not call.unreadable:  # one that cannot run needs no server
                 return _call_server(self._server, call, dialect, shown=shown)
         running = self._submit(tool, arguments, dialect, shown=shown, tool_call_id=tool_call_id)

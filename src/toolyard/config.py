@@ -70,29 +70,17 @@ def load_config(
     try:
         folder = Path(project or ".").absolute()
     except FileNotFoundError as error:
-        raise UsageError(
-            Message(
-                "settings.current_folder_gone",
-                "the current folder no longer exists: go to another, or use --project",
-            )
-        ) from error
+        raise UsageError(Message("the current folder no longer exists: go to another, or use --project")) from error
     if not folder.is_dir():
         raise UsageError(
             Message(
-                "settings.project_not_a_folder",
                 "the project '{project}' is not a folder: name one that exists with --project, in Python with project=",
                 project=project or folder,
             )
         )
     place = find_home(home)
     if place.exists() and not place.is_dir():
-        raise UsageError(
-            Message(
-                "settings.home_not_a_folder",
-                "the home '{place}' is not a folder: name one with --home",
-                place=place,
-            )
-        )
+        raise UsageError(Message("the home '{place}' is not a folder: name one with --home", place=place))
     file = place / FILE_NAME
     written, text, problems = _read_file(file, text)
     values: dict[str, Any] = {}
@@ -106,7 +94,7 @@ def load_config(
                 values[setting.name] = setting.parse(value)
             except ValueError as error:
                 where = _find_place(file, text, setting.name) if source == str(file) else source
-                problem = Message("settings.wrong_value", "{name}: {error}", name=setting.name, error=error)
+                problem = Message("{name}: {error}", name=setting.name, error=error)
                 problems.append(_at(where, _hide_credentials(problem, value)))
     if problems:
         raise ConfigError(*problems)
@@ -114,11 +102,7 @@ def load_config(
     missing = next((one for one in given if not one.is_dir()), None)
     if missing is not None:
         raise UsageError(
-            Message(
-                "settings.plugins_not_a_folder",
-                "the plugin folder '{missing}' is not a folder: name one with --plugins",
-                missing=missing,
-            )
+            Message("the plugin folder '{missing}' is not a folder: name one with --plugins", missing=missing)
         )
     environ = {**_read_host_variables(place / HOST_FILE), **os.environ}
     own_command = find_own_command(home, folder if project else None, given)
@@ -130,7 +114,7 @@ def _read_host_variables(file: Path) -> Mapping[str, str]:
     text = _read_text(file)
     if not text:
         return {}
-    from toolyard.plugins.config_env import parse_config
+    from toolyard.plugins.package.config_env import parse_config
 
     return parse_config(text).values
 
@@ -142,20 +126,13 @@ def _read_text(file: Path) -> str:
     except (FileNotFoundError, NotADirectoryError):
         return ""
     except OSError as error:
-        raise ConfigError(
-            Message("settings.cannot_read", "{file}: cannot be read: {strerror}", file=file, strerror=error.strerror)
-        ) from error
+        raise ConfigError(Message("{file}: cannot be read: {strerror}", file=file, strerror=error.strerror)) from error
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = raw.count(b"\n", 0, error.start) + 1
         raise ConfigError(
-            Message(
-                "settings.not_utf8",
-                "{file}, line {line}: this is not UTF-8: save the file in that encoding",
-                file=file,
-                line=line,
-            )
+            Message("{file}, line {line}: this is not UTF-8: save the file in that encoding", file=file, line=line)
         ) from error
 
 
@@ -180,9 +157,9 @@ def describe_wide_project(project: Path) -> str:
     """Return what is too wide about a project that holds more than one: a whole disk, or a home folder; else empty."""
     folder = project.resolve()
     if folder == Path(folder.anchor):
-        return Message("project.whole_disk", "the whole disk ({folder})", folder=folder)
+        return Message("the whole disk ({folder})", folder=folder)
     if folder == Path.home().resolve():
-        return Message("project.home_folder", "your home folder ({folder})", folder=folder)
+        return Message("your home folder ({folder})", folder=folder)
     return ""
 
 
@@ -223,9 +200,7 @@ def _read_file(file: Path, given: str | None) -> tuple[dict[str, Any], str, list
     try:
         written = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        problem = Message(
-            "settings.not_toml", "{file}: {error}: correct the line, it is not valid TOML", file=file, error=error
-        )
+        problem = Message("{file}: {error}: correct the line, it is not valid TOML", file=file, error=error)
         return {}, "", [problem]
     known = {setting.name for setting in SETTINGS}
     unknown = [key for key in written if key not in known]
@@ -246,7 +221,6 @@ def _find_place(file: Path, text: str, key: str) -> str:
     match = re.search(rf"(?m)^[ \t]*\[*[\"']?(?={re.escape(key)}(?!\w))", text)
     at = match.end() if match else 0
     return Message(
-        "settings.place",
         "{file}, line {line}, column {column}",
         file=file,
         line=text.count("\n", 0, at) + 1,
@@ -264,11 +238,11 @@ def _hide_credentials(problem: str, value: object) -> str:
 
 
 def _at(place: str, problem: str) -> str:
-    return Message("settings.problem_at", "{place}: {problem}", place=place, problem=problem)
+    return Message("{place}: {problem}", place=place, problem=problem)
 
 
 def _unknown(key: str, known: set[str]) -> str:
-    return Message("settings.unknown", "unknown setting '{key}': {hint}", key=key, hint=_suggest_key(key, known))
+    return Message("unknown setting '{key}': {hint}", key=key, hint=_suggest_key(key, known))
 
 
 def _suggest_key(key: str, known: set[str]) -> str:
@@ -276,7 +250,7 @@ def _suggest_key(key: str, known: set[str]) -> str:
 
     guess = find_nearest(key, sorted(known))
     return (
-        Message("settings.did_you_mean", "did you mean '{guess}'?", guess=guess)
+        Message("did you mean '{guess}'?", guess=guess)
         if guess
-        else Message("settings.known_names", "the settings are {names}", names=", ".join(sorted(known)))
+        else Message("the settings are {names}", names=", ".join(sorted(known)))
     )

@@ -91,7 +91,6 @@ class StorageUnwritable(StorageError):
         if error.errno in FULL:
             return cls(
                 Message(
-                    "state.disk_full",
                     "the disk is full: {file} cannot be written; free some space and try again",
                     file=file if file.exists() else folder,
                 )
@@ -100,7 +99,6 @@ class StorageUnwritable(StorageError):
             if _is_mounted_read_only(place):
                 return cls(
                     Message(
-                        "state.mounted_read_only",
                         "{place} is on a file system that is mounted read-only: remount it writable, or use another "
                         "--home",
                         place=place,
@@ -108,15 +106,10 @@ class StorageUnwritable(StorageError):
                 )
             if place.exists() and not os.access(place, os.W_OK):
                 return cls(
-                    Message(
-                        "state.read_only_for_user",
-                        "{place} is read-only for this user: make it writable, or use another --home",
-                        place=place,
-                    )
+                    Message("{place} is read-only for this user: make it writable, or use another --home", place=place)
                 )
         return cls(
             Message(
-                "state.cannot_write",
                 "{file} cannot be written ({reason}): make the file and its folder writable",
                 file=file,
                 reason=error.strerror or str(error),

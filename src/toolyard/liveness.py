@@ -18,6 +18,15 @@ def has_ended(pid: int) -> bool:
     return stat.rpartition(")")[2].split()[0] in "ZX"
 
 
+def is_group_alive(group: int) -> bool:
+    """Return whether a process group has any process, a zombie included, that this process may signal."""
+    try:
+        os.killpg(group, 0)
+    except OSError:
+        return False
+    return True
+
+
 def process_start_time(pid: int) -> int:
     """Return the start time of a process in kernel ticks; 0 when it is unknown or the process is a zombie."""
     try:

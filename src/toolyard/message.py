@@ -1,47 +1,76 @@
 """A message: an English sentence that programs can recognize and translate.
 
+A message is written as its English template: ``Message("'{path}' is a folder.", path=path)``. ``messages.json`` beside
+this module is the catalogue: for each template its code and its Chinese. A template that is not there is its own code
+and is shown in English everywhere, so a new sentence needs no entry; whoever translates it adds one.
+
 Clients get a message as three fields: the sentence, its code and its parameters (``message``, ``message_code``,
-``message_params``). The code names the sentence for good, so a client translates by code and never by matching English
-text. Codes read ``area.what_happened``; the console's Chinese is keyed by them. Plain strings, such as the words of a
-plugin or of the operating system, have no code and pass through unchanged.
+``message_params``). The code names the sentence for good, whatever becomes of its wording, so a client translates by
+code and never by matching English text. Plain strings, such as the words of a plugin or of the operating system, have
+no code and pass through unchanged.
 """
 
+import json
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from pathlib import Path
 from typing import Any, Final, Self
 
+CATALOGUE: Final = Path(__file__).with_name("messages.json")
 _WITH_HINT: Final = "message.with_hint"
 MAX_PARAMETER: Final = 2000  # characters of one parameter on the wire; the sentence itself is not cut
+
+
+@cache
+def read_catalogue() -> Mapping[str, Mapping[str, str]]:
+    """Return the code and the Chinese (``zh``) of each English template; either may be missing."""
+    catalogue: dict[str, dict[str, str]] = json.loads(CATALOGUE.read_text(encoding="utf-8"))
+    return catalogue
 
 
 class Message(str):
     """A sentence with its code and parameters. It is a ``str``: code that only displays it needs no more."""
 
-    __slots__ = ("code", "params")
-    code: str
+    __slots__ = ("_key", "params")
+    _key: str  # the template, or the code if the sentence was restored
     params: Mapping[str, str | int | float]
 
-    def __new__(cls, code: str, template: str, /, **params: object) -> Self:
+    def __new__(cls, template: str, /, **params: object) -> Self:
         """Fill in ``{name}`` of the English template; a parameter may be a message itself."""
         values = {name: value if isinstance(value, str | int | float) else str(value) for name, value in params.items()}
-        return cls.restore(template.format(**values), code, values)
+        return cls.restore(template.format(**values), template, values)
 
     @classmethod
     def restore(cls, text: str, code: str, params: Mapping[str, str | int | float]) -> Self:
-        """Return a message whose sentence is already filled in."""
+        """Return a message whose sentence is already filled in; its template does for its code."""
         message = super().__new__(cls, text)
-        message.code, message.params = code, params
+        message._key, message.params = code, params
         return message
+
+    @property
+    def code(self) -> str:
+        row = read_catalogue().get(self._key)
+        return self._key if row is None else row.get("code", self._key)
+
+    @property
+    def chinese(self) -> str:
+        """The Chinese of a sentence without parameters; the sentence itself if the catalogue has none."""
+        return read_catalogue().get(self._key, {}).get("zh", self)
 
     def __str__(self) -> str:
         return self  # str(error) of an error that was raised with a message keeps its code
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Message.restore, ("".join(self), self.code, dict(self.params))
+        return Message.restore, ("".join(self), self._key, dict(self.params))
 
     def map_text(self, change: Callable[[str], str]) -> Self:
         """Return the message with ``change`` applied to its sentence and to every parameter."""
         params = {name: _map_value(value, change) for name, value in self.params.items()}
-        return self.restore(change("".join(self)), self.code, params)
+        return self.restore(change("".join(self)), self._key, params)
+
+    def with_text(self, text: str) -> Self:
+        """Return the message with another form of its sentence."""
+        return self.restore(text, self._key, self.params)
 
 
 def _map_value(value: str | int | float, change: Callable[[str], str]) -> str | int | float:
@@ -62,25 +91,23 @@ def replace_in_message(text: str, old: str, new: str) -> str:
 def cut_message(text: str, most: int) -> str:
     """Return the first ``most`` characters of a text; a message keeps its code and parameters."""
     cut = text[:most]
-    return Message.restore(cut, text.code, text.params) if isinstance(text, Message) else cut
+    return text.with_text(cut) if isinstance(text, Message) else cut
 
 
 def strip_period(text: str) -> str:
     """Return a sentence without the period at its end, to be put into another one."""
     stripped = text.rstrip(".")
-    return Message.restore(stripped, text.code, text.params) if isinstance(text, Message) else stripped
+    return text.with_text(stripped) if isinstance(text, Message) else stripped
 
 
 def join_sentences(*parts: str) -> str:
     """Return sentences as one text, with spaces between them; each message among them stays translatable."""
-    return _join(parts, " ", lambda first, rest: Message("message.sentences", "{first} {rest}", first=first, rest=rest))
+    return _join(parts, " ", lambda first, rest: Message("{first} {rest}", first=first, rest=rest))
 
 
 def join_paragraphs(*parts: str) -> str:
     """Return texts as one, with empty lines between them; each message among them stays translatable."""
-    return _join(
-        parts, "\n\n", lambda first, rest: Message("message.paragraphs", "{first}\n\n{rest}", first=first, rest=rest)
-    )
+    return _join(parts, "\n\n", lambda first, rest: Message("{first}\n\n{rest}", first=first, rest=rest))
 
 
 def _join(parts: Sequence[str], between: str, pair: Callable[[str, str], str]) -> str:
@@ -98,7 +125,7 @@ def join_list(parts: Sequence[str]) -> str:
     """Return several messages as one, with commas between them; each stays translatable."""
     joined = parts[-1] if parts else ""
     for part in reversed(parts[:-1]):
-        joined = Message("message.list", "{first}, {rest}", first=part, rest=joined)
+        joined = Message("{first}, {rest}", first=part, rest=joined)
     return joined
 
 
@@ -106,7 +133,7 @@ def join_messages(parts: Sequence[str]) -> str:
     """Return several messages as one, with semicolons between them; each stays translatable."""
     joined = parts[-1] if parts else ""
     for part in reversed(parts[:-1]):
-        joined = Message("message.pair", "{first}; {rest}", first=part, rest=joined)
+        joined = Message("{first}; {rest}", first=part, rest=joined)
     return joined
 
 
@@ -116,8 +143,8 @@ def add_hint(message: str, hint: str) -> str:
         return message
     if not message.endswith((".", "!", "?", "。", "»")):
         ended = f"{message}."
-        message = Message.restore(ended, message.code, message.params) if isinstance(message, Message) else ended
-    return Message("message.with_hint", "{message} {hint}", message=message, hint=hint)
+        message = message.with_text(ended) if isinstance(message, Message) else ended
+    return Message("{message} {hint}", message=message, hint=hint)
 
 
 def restore_hint(text: str, message: str, hint: str) -> Message:

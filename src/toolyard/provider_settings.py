@@ -100,7 +100,7 @@ class Provider:
 
 def mask_field(name: str, value: Any) -> "Json":
     """Return the field of a provider with secrets masked; None when it is not set."""
-    from toolyard.engine.masking import MASK
+    from toolyard.protocol.mask import MASK
 
     if not value:
         return None
@@ -118,11 +118,10 @@ def is_secret_entry(table: str, name: str, value: object) -> bool:
 
 def parse_url(value: object) -> str:
     if not isinstance(value, str):
-        raise ValueError(Message("provider.expected_text", "expected a text"))
+        raise ValueError(Message("expected a text"))
     if not re.fullmatch(_URL, value):
         raise ValueError(
             Message(
-                "provider.not_an_address",
                 "'{value}' is not the address of a model provider: write it like https://api.example.org/v1",
                 value=value,
             )
@@ -132,28 +131,21 @@ def parse_url(value: object) -> str:
 
 def parse_providers(value: object) -> Mapping[str, Provider]:
     if not isinstance(value, dict):
-        raise ValueError(
-            Message("provider.expected_providers", "expected a table of model providers, such as [upstreams.local]")
-        )
+        raise ValueError(Message("expected a table of model providers, such as [upstreams.local]"))
     return {name: _parse_provider(name, table) for name, table in value.items()}
 
 
 def parse_options(value: object) -> ProviderOptions:
     """Parse the options of the provider that has no name."""
     if not isinstance(value, dict):
-        raise ValueError(Message("provider.expected_options", "expected a table, such as [upstream_options]"))
+        raise ValueError(Message("expected a table, such as [upstream_options]"))
     _require_known(value, _OPTIONS)
     return _parse_options(value)
 
 
 def parse_fallbacks(value: object) -> Mapping[str, tuple[str, ...]]:
     if not isinstance(value, dict):
-        raise ValueError(
-            Message(
-                "provider.expected_fallbacks",
-                'expected a table of models, such as {{ "gpt-5" = ["far/gpt-5", "local/qwen3:8b"] }}',
-            )
-        )
+        raise ValueError(Message('expected a table of models, such as {{ "gpt-5" = ["far/gpt-5", "local/qwen3:8b"] }}'))
     return {model: _parse_fallback(model, others) for model, others in value.items()}
 
 
@@ -161,29 +153,19 @@ def _parse_fallback(model: str, others: object) -> tuple[str, ...]:
     if not isinstance(others, list) or not 1 <= len(others) <= MAX_FALLBACKS or not all(map(_is_word, others)):
         raise ValueError(
             Message(
-                "provider.expected_fallback_models",
                 "'{model}' needs a list of 1 to {limit} models, in the order in which they stand in for it",
                 model=model,
                 limit=MAX_FALLBACKS,
             )
         )
     if model in others or len(set(others)) < len(others):
-        raise ValueError(
-            Message("provider.duplicate_fallback", "'{model}' names a model twice: each stands in once", model=model)
-        )
+        raise ValueError(Message("'{model}' names a model twice: each stands in once", model=model))
     return tuple(others)
 
 
 def _parse_provider(name: str, table: object) -> Provider:
     if not isinstance(table, dict) or "url" not in table:
-        raise ValueError(
-            Message(
-                "provider.needs_url",
-                "'{name}' needs url, and may have {fields}",
-                name=name,
-                fields=", ".join(_FIELDS[1:]),
-            )
-        )
+        raise ValueError(Message("'{name}' needs url, and may have {fields}", name=name, fields=", ".join(_FIELDS[1:])))
     try:
         _require_known(table, _FIELDS)
         models = _parse_field("models", _parse_models, table.get("models", []))
@@ -192,14 +174,14 @@ def _parse_provider(name: str, table: object) -> Provider:
         former = _parse_field(FORMER_NAMES, _parse_names, table.get(FORMER_NAMES, []))
         return Provider(url, key, models, _parse_options(table), former)
     except ValueError as error:
-        raise ValueError(Message("provider.wrong_table", "'{name}': {error}", name=name, error=error)) from error
+        raise ValueError(Message("'{name}': {error}", name=name, error=error)) from error
 
 
 def _parse_field(name: str, parse: Callable[[object], T], value: object) -> T:
     try:
         return parse(value)
     except ValueError as error:
-        raise ValueError(Message("provider.wrong_field", "{name}: {error}", name=name, error=error)) from error
+        raise ValueError(Message("{name}: {error}", name=name, error=error)) from error
 
 
 def _require_known(table: Mapping[str, object], known: tuple[str, ...]) -> None:
@@ -209,11 +191,11 @@ def _require_known(table: Mapping[str, object], known: tuple[str, ...]) -> None:
         if name not in known:
             guess = find_nearest(name, list(known))
             hint = (
-                Message("provider.did_you_mean", "did you mean '{guess}'?", guess=guess)
+                Message("did you mean '{guess}'?", guess=guess)
                 if guess
-                else Message("provider.use_fields", "use {fields}", fields=", ".join(known))
+                else Message("use {fields}", fields=", ".join(known))
             )
-            raise ValueError(Message("provider.unknown_field", "unknown field '{name}': {hint}", name=name, hint=hint))
+            raise ValueError(Message("unknown field '{name}': {hint}", name=name, hint=hint))
 
 
 def _parse_options(table: Mapping[str, object]) -> ProviderOptions:
@@ -224,7 +206,7 @@ def _parse_options(table: Mapping[str, object]) -> ProviderOptions:
 
 def _parse_models(value: object) -> tuple[str, ...]:
     if not isinstance(value, list) or not all(map(_is_word, value)):
-        raise ValueError(Message("provider.expected_models", 'expected a list of models, such as ["qwen3:8b"]'))
+        raise ValueError(Message('expected a list of models, such as ["qwen3:8b"]'))
     return tuple(value)
 
 
@@ -232,9 +214,7 @@ def _parse_names(value: object) -> tuple[str, ...]:
     if not isinstance(value, list) or len(value) > MAX_FORMER_NAMES or not all(map(_is_name, value)):
         raise ValueError(
             Message(
-                "provider.expected_names",
-                'expected a list of at most {limit} names without slashes, such as ["local"]',
-                limit=MAX_FORMER_NAMES,
+                'expected a list of at most {limit} names without slashes, such as ["local"]', limit=MAX_FORMER_NAMES
             )
         )
     return tuple(value)
@@ -242,15 +222,13 @@ def _parse_names(value: object) -> tuple[str, ...]:
 
 def _parse_key(value: object) -> str:
     if not isinstance(value, str) or not re.fullmatch(_HEADER_VALUE, value):
-        raise ValueError(
-            Message("provider.expected_key", "expected a key as the provider gives it: one line of ASCII characters")
-        )
+        raise ValueError(Message("expected a key as the provider gives it: one line of ASCII characters"))
     return value
 
 
 def _parse_keys(value: object) -> tuple[str, ...]:
     if not isinstance(value, list) or not 1 <= len(value) <= MAX_KEYS:
-        raise ValueError(Message("provider.expected_keys", "expected a list of 1 to {limit} keys", limit=MAX_KEYS))
+        raise ValueError(Message("expected a list of 1 to {limit} keys", limit=MAX_KEYS))
     return tuple(map(_parse_key, value))
 
 
@@ -258,21 +236,9 @@ def _parse_headers(value: object) -> Mapping[str, str]:
     headers = _parse_entries(value, '{ "X-Title" = "Toolyard" }')
     for name, text in headers.items():
         if not re.fullmatch(_HEADER, name) or not re.fullmatch(_HEADER_VALUE, text):
-            raise ValueError(
-                Message(
-                    "provider.not_a_header",
-                    "'{name}' is not a header: a name and one line of ASCII characters",
-                    name=name,
-                )
-            )
+            raise ValueError(Message("'{name}' is not a header: a name and one line of ASCII characters", name=name))
         if name.lower() in _NOT_HEADERS:
-            raise ValueError(
-                Message(
-                    "provider.connection_header",
-                    "'{name}' belongs to the connection and cannot be set: leave it out",
-                    name=name,
-                )
-            )
+            raise ValueError(Message("'{name}' belongs to the connection and cannot be set: leave it out", name=name))
     return headers
 
 
@@ -287,46 +253,32 @@ def _parse_entries(value: object, example: str) -> Mapping[str, str]:
         or not all(name and isinstance(text, str) for name, text in value.items())
     ):
         raise ValueError(
-            Message(
-                "provider.expected_entries",
-                "expected a table of at most {limit} texts, such as {example}",
-                limit=MAX_ENTRIES,
-                example=example,
-            )
+            Message("expected a table of at most {limit} texts, such as {example}", limit=MAX_ENTRIES, example=example)
         )
     return dict(value)
 
 
 def _parse_proxy(value: object) -> str:
     if not isinstance(value, str) or not re.fullmatch(_PROXY, value):
-        raise ValueError(
-            Message(
-                "provider.expected_proxy",
-                "expected the address of an HTTP proxy, such as http://proxy.example.org:3128",
-            )
-        )
+        raise ValueError(Message("expected the address of an HTTP proxy, such as http://proxy.example.org:3128"))
     return value
 
 
 def _parse_seconds(value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 1 <= value <= MAX_SECONDS:
-        raise ValueError(
-            Message("provider.expected_seconds", "expected a number of seconds from 1 to {limit}", limit=MAX_SECONDS)
-        )
+        raise ValueError(Message("expected a number of seconds from 1 to {limit}", limit=MAX_SECONDS))
     return value
 
 
 def _parse_rounds(value: object) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= MAX_TOOL_ROUNDS:
-        raise ValueError(
-            Message("provider.expected_rounds", "expected a whole number from 1 to {limit}", limit=MAX_TOOL_ROUNDS)
-        )
+        raise ValueError(Message("expected a whole number from 1 to {limit}", limit=MAX_TOOL_ROUNDS))
     return value
 
 
 def _parse_disabled(value: object) -> bool:
     if not isinstance(value, bool):
-        raise ValueError(Message("settings.expected_true_false", "expected true or false"))
+        raise ValueError(Message("expected true or false"))
     return value
 
 
@@ -339,7 +291,7 @@ def _is_word(value: object) -> bool:
 
 
 def _is_secret(name: str, value: str) -> bool:
-    from toolyard.plugins.environment import is_secret
+    from toolyard.plugins.package.config_env import is_secret
 
     return is_secret(name, value)
 

@@ -4,13 +4,12 @@ import os
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
+from enum import StrEnum
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from toolyard.message import Message
-from toolyard.protocol.access import ConfinementRule
-from toolyard.protocol.approval import Mode
-from toolyard.protocol.offer import OfferMode
+from toolyard.protocol.access import ConfinementRule, Mode
 from toolyard.protocol.result_limits import Direction
 from toolyard.provider_settings import (
     Provider,
@@ -23,107 +22,99 @@ from toolyard.provider_settings import (
 
 REPLACEABLE = ("FileOperator",)  # built-in tools whose name a plugin of the owner may have
 MIN_CLUSTER_KEY = 32  # characters
-# Where the server's own paths begin; a public_url with such a path would be ambiguous.
-OWN_PATHS = frozenset(
-    {
-        *("v1", "mcp", "media", "metrics", "healthz", "readyz", "openapi.json", "plugin-callback", "VCPlog", "vcpinfo"),
-        *(
-            "login",
-            "login.css",
-            "login.js",
-            "logout",
-            "ws",
-            "ws-ticket",
-            "docs",
-            "docs.css",
-            "console",
-            "chat",
-            "tools",
-        ),
-        *("activity", "tasks", "schedule", "approvals", "settings", "status", "welcome", "providers"),
-    }
-)
-
 T = TypeVar("T")
+E = TypeVar("E", bound=StrEnum)
+
+
+class Group(StrEnum):
+    """The groups of the settings, in the order in which they are shown."""
+
+    UPSTREAM = "upstream"
+    APPROVALS = "approvals"
+    CHAT = "chat"
+    PLUGINS = "plugins"
+    FILES = "files"
+    HISTORY = "history"
+    SERVER = "server"
+
+
+GROUP_TITLES: Mapping[Group, Message] = {
+    Group.UPSTREAM: Message("Model provider"),
+    Group.APPROVALS: Message("Approvals"),
+    Group.CHAT: Message("Chat"),
+    Group.PLUGINS: Message("Plugins"),
+    Group.FILES: Message("Files"),
+    Group.HISTORY: Message("History"),
+    Group.SERVER: Message("Server"),
+}
 
 
 class Setting(NamedTuple):
-    """The description of a setting: everything but its value."""
+    """The description of a setting: everything but its value. Its Chinese is in the catalogue of messages."""
 
     name: str
-    about: str
+    group: Group
+    title: Message  # its name for people
+    about: Message
     default: Any
     parse: Callable[[object], Any]
-    environment: tuple[str, ...] = ()  # the first one that is set counts; none: only the file can set it
-    secret: bool = False
+    environment: tuple[str, ...]  # the first one that is set counts; none: only the file can set it
+    secret: bool
+    choices: tuple[str, ...]
 
 
 def _parse_texts(value: object, separator: str, what: str) -> list[str]:
     names = [name.strip() for name in value.split(separator)] if isinstance(value, str) else value
     if not isinstance(names, list) or not all(isinstance(name, str) and name for name in names):
-        raise ValueError(Message("settings.expected_list", "expected a list of {what}", what=what))
+        raise ValueError(Message("expected a list of {what}", what=what))
     return names
 
 
 def _parse_encodings(value: object) -> tuple[str, ...]:
-    names = _parse_texts(value, ",", Message("settings.encodings", 'encodings, such as ["gb18030", "shift_jis"]'))
+    names = _parse_texts(value, ",", Message('encodings, such as ["gb18030", "shift_jis"]'))
     for name in names:
         try:
             "".encode(name)
         except (LookupError, ValueError) as error:
             raise ValueError(
-                Message(
-                    "settings.not_an_encoding",
-                    "'{name}' is not a text encoding: use names such as gb18030 or shift_jis",
-                    name=name,
-                )
+                Message("'{name}' is not a text encoding: use names such as gb18030 or shift_jis", name=name)
             ) from error
     return tuple(names)
 
 
-def _parse_direction(value: object) -> Direction:
-    if value not in list(Direction):
-        raise ValueError(Message("settings.expected_head_or_tail", 'expected "head" or "tail"'))
-    return Direction(str(value))
-
-
 def _parse_text(value: object) -> str:
     if not isinstance(value, str):
-        raise ValueError(Message("settings.expected_text", "expected a text"))
+        raise ValueError(Message("expected a text"))
     return value
 
 
 def _parse_folders(value: object) -> tuple[Path, ...]:
-    names = _parse_texts(value, os.pathsep, Message("settings.folders", 'folders, such as ["/srv/plugins"]'))
+    names = _parse_texts(value, os.pathsep, Message('folders, such as ["/srv/plugins"]'))
     folders = tuple(Path(name).expanduser() for name in names)
     relative = next((folder for folder in folders if not folder.is_absolute()), None)
     if relative is not None:
-        raise ValueError(
-            Message("settings.not_absolute_path", "'{relative}' is not an absolute path", relative=relative)
-        )
+        raise ValueError(Message("'{relative}' is not an absolute path", relative=relative))
     return folders
 
 
 def _parse_program(value: object) -> str:
     place = Path(_parse_text(value)).expanduser()
     if not place.is_absolute() or not os.access(place, os.X_OK):
-        raise ValueError(
-            Message("settings.not_a_program", "'{value}' is not the absolute path of a program", value=value)
-        )
+        raise ValueError(Message("'{value}' is not the absolute path of a program", value=value))
     return str(place)
 
 
 def _parse_file(value: object) -> Path:
     file = Path(_parse_text(value)).expanduser()
     if not file.is_absolute():
-        raise ValueError(Message("settings.not_absolute_path", "'{relative}' is not an absolute path", relative=file))
+        raise ValueError(Message("'{relative}' is not an absolute path", relative=file))
     return file
 
 
 def _parse_switch(value: object) -> bool:
     parsed = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}.get(str(value).lower())
     if parsed is None:
-        raise ValueError(Message("settings.expected_true_false", "expected true or false"))
+        raise ValueError(Message("expected true or false"))
     return parsed
 
 
@@ -131,14 +122,7 @@ def _number_parser(least: int, most: int) -> Callable[[object], int]:
     def parse(value: object) -> int:
         digits = str(value)
         if isinstance(value, bool) or not digits.isdecimal() or not least <= int(digits) <= most:
-            raise ValueError(
-                Message(
-                    "settings.expected_whole_number",
-                    "expected a whole number from {least} to {most}",
-                    least=least,
-                    most=most,
-                )
-            )
+            raise ValueError(Message("expected a whole number from {least} to {most}", least=least, most=most))
         return int(digits)
 
     return parse
@@ -151,40 +135,30 @@ def _parse_zone(value: object) -> str:
         return ZoneInfo(_parse_text(value)).key
     except (ZoneInfoNotFoundError, ValueError, OSError) as error:
         raise ValueError(
-            Message(
-                "settings.not_a_time_zone",
-                "'{value}' is not a time zone: use a name such as Asia/Shanghai",
-                value=value,
-            )
+            Message("'{value}' is not a time zone: use a name such as Asia/Shanghai", value=value)
         ) from error
 
 
 def _parse_hosts(value: object) -> tuple[str, ...]:
-    names = _parse_texts(value, ",", Message("settings.hosts", 'hosts, such as ["yard.example.org:6005"]'))
+    names = _parse_texts(value, ",", Message('hosts, such as ["yard.example.org:6005"]'))
     wrong = next(
         (name for name in names if not re.fullmatch(r"[A-Za-z0-9._-]+(:\d{1,5})?|\[[0-9A-Fa-f:]+\](:\d{1,5})?", name)),
         None,
     )
     if wrong is not None:
         raise ValueError(
-            Message(
-                "settings.not_a_host",
-                "'{wrong}' is not a host: write it as browsers do, such as yard.example.org:6005",
-                wrong=wrong,
-            )
+            Message("'{wrong}' is not a host: write it as browsers do, such as yard.example.org:6005", wrong=wrong)
         )
     return tuple(names)
 
 
 def _parse_origins(value: object) -> tuple[str, ...]:
-    names = _parse_texts(value, ",", Message("settings.origins", 'origins, such as ["https://chat.example.org"]'))
+    names = _parse_texts(value, ",", Message('origins, such as ["https://chat.example.org"]'))
     wrong = next((name for name in names if not re.fullmatch(r"https?://[^/\s*]+", name)), None)
     if wrong is not None:
         raise ValueError(
             Message(
-                "settings.not_an_origin",
-                "'{wrong}' is not an origin: write it as browsers do, such as https://chat.example.org",
-                wrong=wrong,
+                "'{wrong}' is not an origin: write it as browsers do, such as https://chat.example.org", wrong=wrong
             )
         )
     return tuple(names)
@@ -193,17 +167,13 @@ def _parse_origins(value: object) -> tuple[str, ...]:
 def _parse_networks(value: object) -> tuple[str, ...]:
     from ipaddress import ip_network
 
-    names = _parse_texts(value, ",", Message("settings.networks", 'addresses or networks, such as ["10.0.0.0/8"]'))
+    names = _parse_texts(value, ",", Message('addresses or networks, such as ["10.0.0.0/8"]'))
     for name in names:
         try:
             ip_network(name, strict=False)
         except ValueError as error:
             raise ValueError(
-                Message(
-                    "settings.not_a_network",
-                    "'{name}' is not an address or a network: write it like 10.0.0.0/8",
-                    name=name,
-                )
+                Message("'{name}' is not an address or a network: write it like 10.0.0.0/8", name=name)
             ) from error
     return tuple(names)
 
@@ -218,17 +188,17 @@ def _parse_public_url(value: object) -> str:
     if match is None or not 0 < int(match[3] or 1) <= 65535 or not {".", ".."}.isdisjoint(match[4].split("/")):
         raise ValueError(
             Message(
-                "settings.not_server_address",
                 "'{value}' is not the address of a server: write it like https://yard.example.org or "
                 "https://example.org/yard",
                 value=value,
             )
         )
+    from toolyard.server_paths import OWN_PATHS  # reads a file, and only this setting needs it
+
     path = match[4]
     if path and path.split("/")[1] in OWN_PATHS:
         raise ValueError(
             Message(
-                "settings.path_taken",
                 "'{value}' cannot be told from a page of the server itself: use another path, such as /yard",
                 value=value,
             )
@@ -238,25 +208,28 @@ def _parse_public_url(value: object) -> str:
     return f"{scheme}://{host}{port}{path}"
 
 
+class OfferMode(StrEnum):
+    """The ways in which Toolyard's tools are offered to a model."""
+
+    AUTO = "auto"  # native, or text for a model that refuses native tools; nothing to a request with tools of its own
+    NATIVE = "native"  # as ``tools`` of the request
+    TEXT = "text"  # as a listing in its system message
+    NONE = "none"
+
+
+_SHOWS = ("summary", "raw", "hidden", "events")
+
+
 def _parse_show(value: object) -> str:
-    if value not in ("summary", "raw", "hidden", "events"):
-        raise ValueError(Message("settings.expected_chat_show", 'expected "summary", "raw", "hidden" or "events"'))
+    if value not in _SHOWS:
+        raise ValueError(Message('expected "summary", "raw", "hidden" or "events"'))
     return str(value)
-
-
-def _parse_offer(value: object) -> OfferMode:
-    if value not in list(OfferMode):
-        raise ValueError(Message("settings.expected_one", "expected one of {names}", names=", ".join(OfferMode)))
-    return OfferMode(str(value))
 
 
 def _parse_database(value: object) -> str:
     if not isinstance(value, str) or not value.startswith(("postgresql://", "postgres://")):
         raise ValueError(
-            Message(
-                "settings.expected_database",
-                "expected the address of a PostgreSQL database, such as postgresql://user@host:5432/name",
-            )
+            Message("expected the address of a PostgreSQL database, such as postgresql://user@host:5432/name")
         )
     return value
 
@@ -265,35 +238,16 @@ def _parse_cluster_key(value: object) -> str:
     if not isinstance(value, str) or len(value) < MIN_CLUSTER_KEY:
         raise ValueError(
             Message(
-                "settings.cluster_key_too_short",
-                "expected a random text of at least {least} characters, the same on every host",
-                least=MIN_CLUSTER_KEY,
+                "expected a random text of at least {least} characters, the same on every host", least=MIN_CLUSTER_KEY
             )
         )
     return value
 
 
-def _parse_confinement(value: object) -> ConfinementRule:
-    if value not in list(ConfinementRule):
-        raise ValueError(Message("settings.expected_one", "expected one of {names}", names=", ".join(ConfinementRule)))
-    return ConfinementRule(str(value))
-
-
-def _parse_mode(value: object) -> Mode:
-    if value not in list(Mode):
-        raise ValueError(Message("settings.expected_one", "expected one of {names}", names=", ".join(Mode)))
-    return Mode(str(value))
-
-
 def _parse_shared_keys(value: object) -> Mapping[str, tuple[str, ...]]:
     if not isinstance(value, dict):
-        raise ValueError(
-            Message(
-                "settings.expected_shared_keys",
-                'expected a table of plugins, such as {{ TarotDivination = ["VarHttpUrl"] }}',
-            )
-        )
-    what = Message("settings.variables", 'variables, such as ["VarHttpUrl"]')
+        raise ValueError(Message('expected a table of plugins, such as {{ TarotDivination = ["VarHttpUrl"] }}'))
+    what = Message('variables, such as ["VarHttpUrl"]')
     return {plugin: tuple(_parse_texts(keys, ",", what)) for plugin, keys in value.items()}
 
 
@@ -301,7 +255,6 @@ def _parse_built_in(value: object) -> Mapping[str, bool]:
     if not isinstance(value, dict) or not value.keys() <= set(REPLACEABLE):
         raise ValueError(
             Message(
-                "settings.expected_built_in",
                 "expected a table of built-in tools that a plugin may replace, such as {{ {name} = false }}",
                 name=REPLACEABLE[0],
             )
@@ -311,10 +264,41 @@ def _parse_built_in(value: object) -> Mapping[str, bool]:
     }
 
 
-def _setting(about: str, default: T, parse: Callable[[object], T], *environment: str, secret: bool = False) -> T:
-    """Build a field of Settings. The first environment variable that is set counts; none: only the file sets it."""
-    described = {"about": about, "default": default, "parse": parse, "environment": environment, "secret": secret}
+def _choice_parser(kind: type[E], expected: str = "") -> Callable[[object], E]:
+    expected = expected or Message("expected one of {names}", names=", ".join(kind))
+
+    def parse(value: object) -> E:
+        if value not in list(kind):
+            raise ValueError(expected)
+        return kind(str(value))
+
+    return parse
+
+
+def _setting(
+    group: Group,
+    title: Message,
+    about: Message,
+    default: T,
+    parse: Callable[[object], T],
+    *,
+    environment: tuple[str, ...] | None = None,
+    secret: bool = False,
+    choices: tuple[str, ...] = (),
+) -> T:
+    """Build a field of Settings: ``Setting`` says what the values mean.
+
+    The environment variable is TOOLYARD_ and its name, unless it is given. A default that is an enum has its choices.
+    """
+    choices = tuple(type(default)) if isinstance(default, StrEnum) else choices
+    described = {"group": group, "title": title, "about": about, "default": default, "parse": parse}
+    described |= {"environment": environment, "secret": secret, "choices": choices}
     return field(default_factory=lambda: default, metadata=described)
+
+
+def _describe(name: str, *, environment: tuple[str, ...] | None, **described: Any) -> Setting:
+    variables = (f"TOOLYARD_{name.upper()}",) if environment is None else environment
+    return Setting(name, environment=variables, **described)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -322,260 +306,341 @@ class Settings:
     """The effective settings."""
 
     allowed_hosts: tuple[str, ...] = _setting(
-        "Further names, with their port, under which the server is reached.",
+        Group.SERVER,
+        Message("Allowed host names"),
+        Message("Further names, with their port, under which the server is reached."),
         (),
         _parse_hosts,
-        "TOOLYARD_ALLOWED_HOSTS",
     )
     allowed_origins: tuple[str, ...] = _setting(
-        "Origins of other servers whose pages may use this one.",
+        Group.SERVER,
+        Message("Allowed origins (CORS)"),
+        Message("Origins of other servers whose pages may use this one."),
         (),
         _parse_origins,
-        "TOOLYARD_ALLOWED_ORIGINS",
     )
     approval_mode: Mode = _setting(
-        "What a chat, an MCP client or a schedule may do without asking: ask, auto, read-only or deny.",
+        Group.APPROVALS,
+        Message("Approval mode"),
+        Message("What a chat, an MCP client or a schedule may do without asking: ask, auto, read-only or deny."),
         Mode.ASK,
-        _parse_mode,
-        "TOOLYARD_APPROVAL_MODE",
+        _choice_parser(Mode),
     )
     bubblewrap: bool = _setting(
-        "Hide other processes from plugins and MCP servers, with bubblewrap. They then start more slowly.",
+        Group.PLUGINS,
+        Message("Processes of their own (bubblewrap)"),
+        Message("Hide other processes from plugins and MCP servers, with bubblewrap. They then start more slowly."),
         False,
         _parse_switch,
-        "TOOLYARD_BUBBLEWRAP",
     )
     built_in: Mapping[str, bool] = _setting(
-        "Built-in tools that are off, so that a plugin of the same name is used: FileOperator.",
+        Group.PLUGINS,
+        Message("Built-in tools that are off"),
+        Message("Built-in tools that are off, so that a plugin of the same name is used: FileOperator."),
         {},
         _parse_built_in,
+        environment=(),
     )
     chat_show: str = _setting(
-        "What a client of the chat sees of tool work if it does not say so itself: summary, raw, hidden or events.",
+        Group.CHAT,
+        Message("Tool calls in replies"),
+        Message(
+            "What a client of the chat sees of tool work if it does not say so itself: summary, raw, hidden or events."
+        ),
         "summary",
         _parse_show,
-        "TOOLYARD_CHAT_SHOW",
+        choices=_SHOWS,
     )
     chat_unfollowed_minutes: int = _setting(
-        "After how many minutes a named chat ends that nobody follows any more.",
+        Group.CHAT,
+        Message("Unattended chat timeout, minutes"),
+        Message("After how many minutes a named chat ends that nobody follows any more."),
         30,
         _number_parser(1, 10_080),
-        "TOOLYARD_CHAT_UNFOLLOWED_MINUTES",
     )
     cluster_key: str | None = _setting(
-        "The key that hosts on one database share: it signs the calls between them and encrypts the secrets there.",
+        Group.SERVER,
+        Message("Cluster key"),
+        Message(
+            "The key that hosts on one database share: it signs the calls between them and encrypts the secrets there."
+        ),
         None,
         _parse_cluster_key,
-        "TOOLYARD_CLUSTER_KEY",
         secret=True,
     )
     confinement: ConfinementRule = _setting(
-        "How far plugins and MCP servers must be confined: available (as far as this machine can), files or required.",
+        Group.PLUGINS,
+        Message("Confinement of plugins"),
+        Message(
+            "How far plugins and MCP servers must be confined: available (as far as this machine can), files or "
+            "required."
+        ),
         ConfinementRule.AVAILABLE,
-        _parse_confinement,
-        "TOOLYARD_CONFINEMENT",
+        _choice_parser(ConfinementRule),
     )
     database: str | None = _setting(
-        "The PostgreSQL database that several hosts share, such as postgresql://user@host/name; none: a file at home.",
+        Group.SERVER,
+        Message("Shared database"),
+        Message(
+            "The PostgreSQL database that several hosts share, such as postgresql://user@host/name; none: a file "
+            "at home."
+        ),
         None,
         _parse_database,
-        "TOOLYARD_DATABASE",
-        secret=True,  # it may hold a password
+        secret=True,
     )
     default_model: str | None = _setting(
-        "The model of new chats, and of requests that name none; none: the first that a provider lists.",
+        Group.UPSTREAM,
+        Message("Default model"),
+        Message("The model of new chats, and of requests that name none; none: the first that a provider lists."),
         None,
         _parse_text,
-        "TOOLYARD_DEFAULT_MODEL",
     )
     fallback_encodings: tuple[str, ...] = _setting(
-        "Encodings tried, in this order, for a file that is not valid UTF-8, before a statistical guess.",
+        Group.FILES,
+        Message("Fallback encodings"),
+        Message("Encodings tried, in this order, for a file that is not valid UTF-8, before a statistical guess."),
         ("gb18030",),
         _parse_encodings,
-        "TOOLYARD_FALLBACK_ENCODINGS",
     )
     fallbacks: Mapping[str, tuple[str, ...]] = _setting(
-        "Models that stand in, in this order, for one whose provider does not answer.",
+        Group.UPSTREAM,
+        Message("Fallback models"),
+        Message("Models that stand in, in this order, for one whose provider does not answer."),
         {},
         parse_fallbacks,
+        environment=(),
     )
     history_days: int = _setting(
-        "How many days calls, results, tasks, schedules and approvals that have ended are kept.",
+        Group.HISTORY,
+        Message("Retention, days"),
+        Message("How many days calls, results, tasks, schedules and approvals that have ended are kept."),
         30,
         _number_parser(1, 3650),
-        "TOOLYARD_HISTORY_DAYS",
     )
     history_mib: int = _setting(
-        "How many MiB the state may take before the oldest of them go earlier.",
+        Group.HISTORY,
+        Message("Maximum size, MiB"),
+        Message("How many MiB the state may take before the oldest of them go earlier."),
         2048,
         _number_parser(64, 1_048_576),
-        "TOOLYARD_HISTORY_MIB",
     )
     model_aliases: bool = _setting(
-        "List each model also as NAME+tools and NAME+plain, to use it with or without tools.",
+        Group.CHAT,
+        Message("List models with and without tools"),
+        Message("List each model also as NAME+tools and NAME+plain, to use it with or without tools."),
         False,
         _parse_switch,
-        "TOOLYARD_MODEL_ALIASES",
     )
     offer: OfferMode = _setting(
-        "How a chat is offered the tools if it does not say so itself: auto, native, text or none.",
+        Group.CHAT,
+        Message("Tools in chats"),
+        Message("How a chat is offered the tools if it does not say so itself: auto, native, text or none."),
         OfferMode.AUTO,
-        _parse_offer,
-        "TOOLYARD_OFFER",
+        _choice_parser(OfferMode),
     )
     plugin_cpu_minutes: int = _setting(
-        "How many minutes of processor time a process of a plugin may take, unless its manifest says otherwise.",
+        Group.PLUGINS,
+        Message("Processor time of a plugin, minutes"),
+        Message(
+            "How many minutes of processor time a process of a plugin may take, unless its manifest says otherwise."
+        ),
         360,
         _number_parser(1, 16_000),
-        "TOOLYARD_PLUGIN_CPU_MINUTES",
     )
     plugin_file_mib: int = _setting(
-        "How large a file may be that a plugin or an MCP server writes, in MiB, unless the manifest says otherwise.",
+        Group.PLUGINS,
+        Message("File written by a plugin, MiB"),
+        Message(
+            "How large a file may be that a plugin or an MCP server writes, in MiB, unless the manifest says otherwise."
+        ),
         8192,
         _number_parser(1, 2**22),
-        "TOOLYARD_PLUGIN_FILE_MIB",
     )
     plugin_memory_mib: int = _setting(
-        "How much memory a process of a plugin or an MCP server may take, in MiB, unless the manifest says otherwise.",
+        Group.PLUGINS,
+        Message("Memory of a plugin, MiB"),
+        Message(
+            "How much memory a process of a plugin or an MCP server may take, in MiB, unless the manifest says "
+            "otherwise."
+        ),
         4096,
         _number_parser(64, 2**22),
-        "TOOLYARD_PLUGIN_MEMORY_MIB",
     )
     plugin_python: str | None = _setting(
-        "The Python that runs plugins whose command says python and that have no .venv of their own.",
+        Group.PLUGINS,
+        Message("Python for plugins"),
+        Message("The Python that runs plugins whose command says python and that have no .venv of their own."),
         None,
         _parse_program,
-        "TOOLYARD_PLUGIN_PYTHON",
     )
     plugins_at_once: int = _setting(
-        "How many calls of plugins run at the same time; further ones wait their turn.",
+        Group.PLUGINS,
+        Message("Concurrent plugin calls"),
+        Message("How many calls of plugins run at the same time; further ones wait their turn."),
         8,
         _number_parser(1, 1000),
-        "TOOLYARD_PLUGINS_AT_ONCE",
     )
     port: int = _setting(
-        "The port of the server.",
+        Group.SERVER,
+        Message("Port"),
+        Message("The port of the server."),
         6005,
         _number_parser(1, 65535),
-        "TOOLYARD_PORT",
-        "PORT",
+        environment=("TOOLYARD_PORT", "PORT"),
     )
     public_url: str | None = _setting(
-        "The address at which people reach this server, such as https://example.org/yard; none: the one it listens on.",
+        Group.SERVER,
+        Message("Public URL"),
+        Message(
+            "The address at which people reach this server, such as https://example.org/yard; none: the one it "
+            "listens on."
+        ),
         None,
         _parse_public_url,
-        "TOOLYARD_PUBLIC_URL",
     )
     remember_tool_results: bool = _setting(
-        "Remember tool results between the messages of a chat whose app sends back only the text.",
+        Group.CHAT,
+        Message("Remember tool results"),
+        Message("Remember tool results between the messages of a chat whose app sends back only the text."),
         True,
         _parse_switch,
-        "TOOLYARD_REMEMBER_TOOL_RESULTS",
     )
     request_nonce: bool = _setting(
-        "Run a tool request in a reply only if it carries the number that the model was given for this reply.",
+        Group.CHAT,
+        Message("Require request numbers"),
+        Message("Run a tool request in a reply only if it carries the number that the model was given for this reply."),
         False,
         _parse_switch,
-        "TOOLYARD_REQUEST_NONCE",
     )
     shared_keys: Mapping[str, tuple[str, ...]] = _setting(
-        "Variables of the host that a plugin may see, by the name of the plugin.",
+        Group.PLUGINS,
+        Message("Shared variables"),
+        Message("Variables of the host that a plugin may see, by the name of the plugin."),
         {},
         _parse_shared_keys,
+        environment=(),
     )
     strict_edits: bool = _setting(
-        "Refuse to edit a file that has changed since the caller read it, also where the edit would fit.",
+        Group.FILES,
+        Message("Strict edits"),
+        Message("Refuse to edit a file that has changed since the caller read it, also where the edit would fit."),
         False,
         _parse_switch,
-        "TOOLYARD_STRICT_EDITS",
     )
     strict_network: bool = _setting(
-        "Keep plugins that do not say which hosts they need from using the network.",
+        Group.PLUGINS,
+        Message("Close undeclared networks"),
+        Message("Keep plugins that do not say which hosts they need from using the network."),
         False,
         _parse_switch,
-        "TOOLYARD_STRICT_NETWORK",
     )
     time_zone: str | None = _setting(
-        "The time zone of times that name none, such as those of schedules.",
+        Group.CHAT,
+        Message("Time zone"),
+        Message("The time zone of times that name none, such as those of schedules."),
         None,
         _parse_zone,
-        "TOOLYARD_TIME_ZONE",
-        "DEFAULT_TIMEZONE",
+        environment=("TOOLYARD_TIME_ZONE", "DEFAULT_TIMEZONE"),
     )
     tls_cert: Path | None = _setting(
-        "The certificate of the server, a PEM file with its chain: the server then speaks HTTPS. It needs tls_key.",
+        Group.SERVER,
+        Message("TLS certificate"),
+        Message(
+            "The certificate of the server, a PEM file with its chain: the server then speaks HTTPS. It needs tls_key."
+        ),
         None,
         _parse_file,
-        "TOOLYARD_TLS_CERT",
     )
     tls_key: Path | None = _setting(
-        "The private key of tls_cert, a PEM file without a password.",
+        Group.SERVER,
+        Message("TLS key"),
+        Message("The private key of tls_cert, a PEM file without a password."),
         None,
         _parse_file,
-        "TOOLYARD_TLS_KEY",
     )
     tls_self_signed: bool = _setting(
-        "Serve HTTPS with a certificate that Toolyard makes itself and keeps in its home.",
+        Group.SERVER,
+        Message("Self-signed TLS certificate"),
+        Message("Serve HTTPS with a certificate that Toolyard makes itself and keeps in its home."),
         False,
         _parse_switch,
-        "TOOLYARD_TLS_SELF_SIGNED",
     )
     truncation_direction: Direction = _setting(
-        "Which end of a result too long for a model is shown: head or tail.",
+        Group.FILES,
+        Message("Truncation"),
+        Message("Which end of a result too long for a model is shown: head or tail."),
         Direction.HEAD,
-        _parse_direction,
-        "TOOLYARD_TRUNCATION_DIRECTION",
+        _choice_parser(Direction, Message('expected "head" or "tail"')),
     )
     trusted_folders: tuple[Path, ...] = _setting(
-        "Folders whose plugins run without a review.",
+        Group.PLUGINS,
+        Message("Trusted folders"),
+        Message("Folders whose plugins run without a review."),
         (),
         _parse_folders,
-        "TOOLYARD_TRUSTED_FOLDERS",
     )
     trusted_proxies: tuple[str, ...] = _setting(
-        "Addresses or networks of proxies whose X-Forwarded-For, -Proto, -Host and -Prefix or Forwarded are believed.",
+        Group.SERVER,
+        Message("Trusted proxies"),
+        Message(
+            "Addresses or networks of proxies whose X-Forwarded-For, -Proto, -Host and -Prefix or Forwarded are "
+            "believed."
+        ),
         (),
         _parse_networks,
-        "TOOLYARD_TRUSTED_PROXIES",
     )
     upstream_key: str | None = _setting(
-        "The key of the model provider. It is masked where arguments, texts and errors would repeat it.",
+        Group.UPSTREAM,
+        Message("API key"),
+        Message("The key of the model provider. It is masked where arguments, texts and errors would repeat it."),
         None,
         _parse_text,
-        "OPENAI_API_KEY",
-        "API_Key",
+        environment=("OPENAI_API_KEY", "API_Key"),
         secret=True,
     )
     upstream_options: ProviderOptions = _setting(
-        "How the model provider is asked: further keys, headers, query parameters, a proxy, time limits, tool rounds.",
+        Group.UPSTREAM,
+        Message("Options"),
+        Message(
+            "How the model provider is asked: further keys, headers, query parameters, a proxy, time limits, "
+            "tool rounds."
+        ),
         ProviderOptions(),
         parse_options,
+        environment=(),
         secret=True,
     )
     upstream_url: str | None = _setting(
-        "The address of the model provider, with or without /v1. Without any, the built-in guide answers.",
+        Group.UPSTREAM,
+        Message("Base URL"),
+        Message("The address of the model provider, with or without /v1. Without any, the built-in guide answers."),
         None,
         parse_url,
-        "OPENAI_BASE_URL",
-        "API_URL",
+        environment=("OPENAI_BASE_URL", "API_URL"),
     )
     upstreams: Mapping[str, Provider] = _setting(
-        "Further model providers by name, each with its url, and its key, models and options if it has them.",
+        Group.UPSTREAM,
+        Message("Additional providers"),
+        Message("Further model providers by name, each with its url, and its key, models and options if it has them."),
         {},
         parse_providers,
+        environment=(),
         secret=True,
     )
     vcp_channels: bool = _setting(
-        "Open the WebSocket channels of VCPToolBox. Their addresses contain the key.",
+        Group.SERVER,
+        Message("VCPToolBox channels"),
+        Message("Open the WebSocket channels of VCPToolBox. Their addresses contain the key."),
         False,
         _parse_switch,
-        "TOOLYARD_VCP_CHANNELS",
     )
     warm_starts: bool = _setting(
-        "Start plugins before they are needed, so that their calls begin sooner.",
+        Group.PLUGINS,
+        Message("Warm starts"),
+        Message("Start plugins before they are needed, so that their calls begin sooner."),
         True,
         _parse_switch,
-        "TOOLYARD_WARM_STARTS",
     )
 
     def list_differences(self, other: "Settings") -> list[str]:
@@ -583,4 +648,4 @@ class Settings:
         return [setting.name for setting in SETTINGS if getattr(self, setting.name) != getattr(other, setting.name)]
 
 
-SETTINGS = tuple(Setting(name=one.name, **one.metadata) for one in fields(Settings))
+SETTINGS = tuple(_describe(one.name, **one.metadata) for one in fields(Settings))

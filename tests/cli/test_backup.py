@@ -16,12 +16,12 @@ from tests.cli.test_cli import Shell
 from tests.workspace.nobody import shared_project
 from toolyard.config import load_config
 from toolyard.engine.ownership import OwnerLock
-from toolyard.protocol.approval import Effect
-from toolyard.protocol.call import Origin
+from toolyard.protocol.access import Effect
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.store import NewEvent, Query, Record, Store
+from toolyard.protocol.tool import Origin
 from toolyard.storage.sqlite import SqliteStore
-from toolyard.workspace.machine_lock import MachineLock
+from toolyard.workspace.changes.locks import MachineLock
 from toolyard.yard.yard import Yard
 
 KINDS = ("call", "result", "task", "schedule", "approval", "rule")
@@ -52,12 +52,12 @@ class Home:
     async def fill(self) -> None:
         async with Yard(load_config(self.shell.project, self.place)) as yard:
             await yard.call("LS", {})
-            await yard.schedules.submit(yard.request("LS", {}, origin=Origin.CLI), cron="0 8 * * *")
-            await yard.approvals.add_rule("Write", "", Effect.DENY, by="me")
+            await yard.state.schedules.submit(yard.calls.request("LS", {}, origin=Origin.CLI), cron="0 8 * * *")
+            await yard.state.approvals.add_rule("Write", "", Effect.DENY, by="me")
             others = [Record(kind=kind, id=f"{kind}_1", state=state, created=1.0, updated=1.0, tool="T", text="words",
                              owner="another-machine/1/1/x", body={"call_id": "call_0", "arguments": {}})
                       for kind, state in (("call", "running"), ("approval", "pending"))]  # fmt: skip
-            assert await yard.store.commit(others, [NewEvent(type="e", at=1.0)])
+            assert await yard.state.store.commit(others, [NewEvent(type="e", at=1.0)])
         (self.place / "config.toml").write_text('truncation_direction = "tail"\n')
         (self.place / "trust.json").write_text("{}")
         (self.place / "key").write_text("ty-key")

@@ -4,12 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from toolyard.cli.chat import _Conversation
+from toolyard.cli.chat import Screen, _Conversation
 from toolyard.cli.chat_client import open_chat_client
-from toolyard.cli.chat_screen import Screen
 from toolyard.config import load_config
 from toolyard.errors import ToolyardError, UsageError
-from toolyard.web.server import Server, ServerOptions
+from toolyard.web.server.lifecycle import Server, ServerOptions
 
 pytestmark = pytest.mark.requirement("cli:chat")
 

@@ -340,11 +340,11 @@ def test_a_call_imports_nothing_heavy(shell: Shell) -> None:
         "email",
         "toolyard.gateway",
         "toolyard.plugins.host",
-        "toolyard.protocol.apply_patch",
+        "toolyard.protocol.patching.patch_plan",
         "toolyard.tools.grep",
         "toolyard.tools.file_changer",
         "toolyard.tools.file_operator",
-        "toolyard.workspace.undo",
+        "toolyard.workspace.changes.undo",
         "toolyard.workspace.search",
     )
     probe = (

@@ -149,7 +149,7 @@ def test_completing_changes_nothing_and_imports_no_command_to_list_them(user: di
     imported: list[str] = []
     before = sorted(Path(user["HOME"]).rglob("*"))
     assert {"plain,serve", "plain,chat"} <= {*complete("toolyard ").splitlines()}
-    assert imported == ["['toolyard.cli.completers', 'toolyard.cli.common_options']\n"]
+    assert imported == ["['toolyard.cli.common_options']\n"]
     assert "plain,Owned" in complete("toolyard call O")
     assert complete("toolyard --home /dev/null call R").strip() == ""  # a wrong home is for the command to report
     assert sorted(Path(user["HOME"]).rglob("*")) == before

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from toolyard.cli.database_option import remove_option
+from toolyard.cli.server_options import remove_option
 
 pytestmark = pytest.mark.requirement("cli:database:password")
 

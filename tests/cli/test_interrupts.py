@@ -10,15 +10,12 @@ from typing import Any, cast
 
 import pytest
 
-from toolyard.cli.call import CallRequest
-from toolyard.cli.chat import _Conversation
+from toolyard.cli.call import CallRequest, StopSignals, call_through_server
+from toolyard.cli.chat import Screen, _Conversation
 from toolyard.cli.chat_client import ChatClient
-from toolyard.cli.chat_screen import Screen
 from toolyard.cli.common_options import CommonOptions
-from toolyard.cli.server_call import call_through_server
-from toolyard.cli.stop_signals import StopSignals
 from toolyard.config import Config
-from toolyard.web.server_client import CallResponse, ServerClient
+from toolyard.web.server.running_server import CallResponse, ServerClient
 
 WAIT_S = 60
 
@@ -39,7 +36,7 @@ async def test_a_stop_that_came_while_a_call_became_a_task_stops_the_task() -> N
 
 @pytest.mark.requirement("runner:cancel", "cli:exit:failure")
 async def test_a_stop_that_comes_before_the_server_has_the_call_is_not_lost(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("toolyard.cli.server_call._RETRY_S", 0.01)
+    monkeypatch.setattr("toolyard.cli.call._RETRY_S", 0.01)
     request, result = threading.Semaphore(0), list[tuple[str, int]]()
 
     class Slow:

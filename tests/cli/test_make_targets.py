@@ -9,6 +9,9 @@ from pathlib import Path
 import pytest
 
 import bench.__main__
+import bench.bypass_off
+import bench.bypasses
+import bench.startup
 
 ROOT = Path(__file__).parents[2]
 
@@ -29,20 +32,43 @@ def list_commands(target: str) -> str:
 
 
 @pytest.mark.requirement("make:bench")
-def test_make_bench_runs_every_measurement_and_prints_ratios() -> None:
+def test_make_bench_runs_every_measurement_and_prints_ratios(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert list_commands("bench").strip() == ".venv/bin/python -m bench"
     modules = {file.stem: file.read_text("utf-8") for file in (ROOT / "bench").glob("*.py")}
     ran = {measure.__module__.removeprefix("bench.") for measure in bench.__main__.ALL.values()}
     ran |= {name for one in ran for name in re.findall(r"^    (\w+)\.main\(\)", modules[one], re.MULTILINE)}
     assert ran == {name for name, code in modules.items() if re.search(r"^def main\(", code, re.MULTILINE)}
-    done = subprocess.run(
-        [sys.executable, "-m", "bench", "startup"], cwd=ROOT, capture_output=True, text=True, check=True, timeout=600
-    )
-    head, *rows = done.stdout.splitlines()
+    monkeypatch.setattr(bench.startup, "RUNS", 2)
+    bench.__main__.ALL["startup"]()
+    head, *rows = capsys.readouterr().out.splitlines()
     assert "x base" in head
     ratios = [float(re.split(r"\s{2,}", row)[2]) for row in rows]
     assert 1.0 in ratios
     assert all(ratio > 0 for ratio in ratios)
+
+
+@pytest.mark.requirement("make:bench")
+@pytest.mark.parametrize("name", bench.bypass_off.SWITCHES)
+def test_every_bypass_can_be_switched_off(name: str) -> None:
+    words = [sys.executable, "-m", "bench.bypass_off", name, "--version"]
+    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.requirement("make:bench")
+def test_what_a_measurement_replaces_is_there() -> None:
+    code = (ROOT / "bench/bypasses.py").read_text("utf-8")
+    replaced = re.findall(r'patch\.object\((\w+), "(\w+)"', code)
+    assert replaced
+    assert [name for owner, name in replaced if not hasattr(getattr(bench.bypasses, owner), name)] == []
+
+
+@pytest.mark.requirement("make:check")
+def test_make_check_looks_at_format_lint_types_and_imports() -> None:
+    ran = [line.removeprefix(".venv/bin/") for line in list_commands("check").splitlines()]
+    assert ran[:4] == ["ruff format --check .", "ruff check .", "mypy", "lint-imports --no-logo"]
 
 
 @pytest.mark.requirement("make:soak")

@@ -15,7 +15,7 @@ from toolyard.cli.chat_client import open_chat_client
 from toolyard.config import load_config
 from toolyard.engine.clock import SystemClock
 from toolyard.errors import UsageError
-from toolyard.protocol.task import Task, TaskState
+from toolyard.protocol.records.task_record import Task, TaskState
 from toolyard.storage.sqlite import SqliteStore
 from toolyard.storage.state_file import STATE
 

@@ -22,12 +22,10 @@ from toolyard.cli.table import display_width, escape_unprintable, print_rows, st
 from toolyard.config import load_config
 from toolyard.engine.ownership import OwnerLock
 from toolyard.errors import UsageError
-from toolyard.protocol.approval import ApprovalState
-from toolyard.protocol.call import Origin
-from toolyard.protocol.outcome import Outcome
+from toolyard.protocol.access import ApprovalState
+from toolyard.protocol.records.task_record import Task, TaskState
 from toolyard.protocol.store import NewEvent, Query
-from toolyard.protocol.task import Task, TaskState
-from toolyard.protocol.tool import Risk
+from toolyard.protocol.tool import Origin, Outcome, Risk
 from toolyard.yard.yard import Yard
 
 FILM = """
@@ -134,8 +132,8 @@ def test_the_tail_follows_events_of_other_processes_until_ctrl_c(shell: Shell) -
 
 @pytest.mark.requirement("cli:records", "p:P9")
 async def test_the_tail_tells_of_events_that_were_forgotten(shell: Shell, yard: Yard) -> None:
-    await yard.store.commit([], [NewEvent(type=f"e{n}", at=float(n)) for n in range(1, 5)])
-    await yard.store.forget_events(3.0, limit=10)
+    await yard.state.store.commit([], [NewEvent(type=f"e{n}", at=float(n)) for n in range(1, 5)])
+    await yard.state.store.forget_events(3.0, limit=10)
     output = shell.run("journal", "tail", "--from", "0", "--no-follow", "--json").stdout.splitlines()
     events = [json.loads(line) for line in output]
     assert [(event["seq"], event["type"]) for event in events] == [(2, "gap"), (3, "e3"), (4, "e4")]
@@ -218,9 +216,9 @@ def test_a_schedule_is_added_listed_run_and_cancelled(shell: Shell) -> None:
 @pytest.mark.requirement("schedule:run")
 async def test_what_is_due_runs_by_command_and_a_failure_is_told(shell: Shell, yard: Yard) -> None:
     for tool, arguments in (("LS", {}), ("Read", {"path": "missing.txt"})):
-        call = yard.request(tool, arguments, caller="cli:x", origin=Origin.CLI)
-        added = await yard.schedules.submit(call, at="2037-01-01-10:00")
-        assert await yard.store.commit([replace(added, version=1, due=added.created - 120).to_record()])
+        call = yard.calls.request(tool, arguments, caller="cli:x", origin=Origin.CLI)
+        added = await yard.state.schedules.submit(call, at="2037-01-01-10:00")
+        assert await yard.state.store.commit([replace(added, version=1, due=added.created - 120).to_record()])
     listed = shell.run("schedule", "list").stdout
     assert listed.count("late") == listed.count("no server was running at its time") == 2
     done = shell.run("schedule", "run", "--json")
@@ -278,14 +276,17 @@ def test_a_call_with_timely_contact_gets_a_receipt_or_the_reason_why_not(shell: 
 
 async def request_approval(yard: Yard, tool: str, **arguments: Any) -> tuple["asyncio.Task[Outcome]", str]:
     """A call from a chat that waits for approval, and the approval's id."""
-    call = yard.request(tool, arguments, caller="key:1", origin=Origin.CHAT)
-    running = asyncio.create_task(yard.settle(call))
+    call = yard.calls.request(tool, arguments, caller="key:1", origin=Origin.CHAT)
+    running = asyncio.create_task(yard.calls.settle(call))
     async with asyncio.timeout(WAIT_S):
         while True:
-            _, seq = await yard.store.event_span()  # before the look, or what comes in between is waited for in vain
-            if pending := await yard.approvals.page((ApprovalState.PENDING,), limit=1):
+            (
+                _,
+                seq,
+            ) = await yard.state.store.event_span()  # before the look, or what comes in between is waited for in vain
+            if pending := await yard.state.approvals.page((ApprovalState.PENDING,), limit=1):
                 break
-            await yard.store.next_event(seq)
+            await yard.state.store.next_event(seq)
     return running, pending[0].id
 
 
@@ -362,8 +363,8 @@ async def test_rules_are_made_listed_and_revoked_and_hold_at_once(shell: Shell, 
     await cli(shell, "approval", "rules", "add", "FileOperator", "--allow")
     for name in ("FileOperator", "ServerFileOperator"):
         for key in ("command", "Command", "com_mand", "command1"):
-            call = yard.request(name, {key: "DeleteFile", "filePath": "x"}, caller="key:1", origin=Origin.CHAT)
-            refused = (await asyncio.wait_for(yard.settle(call), WAIT_S)).envelope
+            call = yard.calls.request(name, {key: "DeleteFile", "filePath": "x"}, caller="key:1", origin=Origin.CHAT)
+            refused = (await asyncio.wait_for(yard.calls.settle(call), WAIT_S)).envelope
             assert (name, key, refused.context.get("reason")) == (name, key, "DENIED")
     code, _, output = await cli(shell, "approval", "rules", "add", "Unheard", "--allow")
     assert (code, "no tool called 'Unheard'" in output) == (0, True)
@@ -415,7 +416,7 @@ async def put_task(yard: Yard, **more: Any) -> Task:
     task = Task(id="task_1", call_id="call_1", plugin="Film", task_id="one", state=TaskState.FAILED, created=now,
                 updated=now, deadline=now, caller="key:1", token_hash="h")  # fmt: skip
     task = replace(task, **more)
-    assert await yard.store.commit([task.to_record()])
+    assert await yard.state.store.commit([task.to_record()])
     return task
 
 
@@ -431,12 +432,12 @@ async def test_ten_thousand_pending_tasks_are_listed_in_little_memory(shell: She
     task = await put_task(yard, state=TaskState.WAITING, owner=yard.boot.name, deadline=9e9)
     for start in range(0, 10_000, 1000):
         many = (replace(task, id=f"task_n{n}", created=float(n)) for n in range(start, start + 1000))
-        assert await yard.store.commit([one.to_record() for one in many])
+        assert await yard.state.store.commit([one.to_record() for one in many])
     listed, peak = await asyncio.to_thread(_measure, shell, "task", "list", "--json", "--limit", "50")
     assert len(json.loads(listed)) == 50
     if sys.platform == "linux":
         assert peak < 200 * 1024  # KiB
-    assert await yard.store.count("task", Query(states=(TaskState.WAITING,))) == 10_001
+    assert await yard.state.store.count("task", Query(states=(TaskState.WAITING,))) == 10_001
 
 
 _TELLS_ITS_PEAK = """

@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 
 import toolyard
-from toolyard.protocol.replies.prompt import Language, write_prompt
-from toolyard.protocol.reply import AttachmentType, Reply, parse_reply
+from toolyard.protocol.replies.reply_prompt import Language, write_prompt
+from toolyard.protocol.replies.reply_values import AttachmentType, Reply
+from toolyard.protocol.reply import parse_reply
 
 
 def run(*words: str, cwd: Path, stdin: bytes = b"") -> "subprocess.CompletedProcess[bytes]":

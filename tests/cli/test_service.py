@@ -12,9 +12,15 @@ from pathlib import Path
 
 import pytest
 
-from toolyard.cli.launchd_service import Launchd, render_property_list
-from toolyard.cli.service_definition import MARK, ServiceDefinition
-from toolyard.cli.systemd_service import Systemd, render_service_unit, render_socket_unit
+from toolyard.cli.service_managers import (
+    MARK,
+    Launchd,
+    ServiceDefinition,
+    Systemd,
+    render_property_list,
+    render_service_unit,
+    render_socket_unit,
+)
 
 WITH_ANALYZE = pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd-analyze is not installed")
 ON_LINUX = pytest.mark.skipif(sys.platform != "linux", reason="systemd is for Linux")
@@ -212,7 +218,7 @@ def test_what_cannot_work_is_refused_with_what_to_do(tmp_path: Path) -> None:
 @ON_LINUX
 @pytest.mark.requirement("service:install")
 def test_nothing_is_written_where_a_service_could_not_start(tmp_path: Path) -> None:
-    from toolyard.web.presence import announce
+    from toolyard.web.server.running_server import announce
 
     (tmp_path / "home").mkdir()
     announce(tmp_path / "home", "http://127.0.0.1:1", tmp_path)

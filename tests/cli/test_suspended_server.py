@@ -13,14 +13,12 @@ from typing import Any, cast
 import pytest
 
 from tests.web.server_process import run_command, start_server
-from toolyard.cli.call import CallRequest
+from toolyard.cli.call import CallRequest, call_through_server
 from toolyard.cli.common_options import CommonOptions
-from toolyard.cli.server_call import call_through_server
 from toolyard.config import Config
 from toolyard.errors import ServerUnreachable
-from toolyard.protocol.call import ToolCall
-from toolyard.web.presence import Presence
-from toolyard.web.server_client import CallResponse, ServerClient
+from toolyard.protocol.tool import ToolCall
+from toolyard.web.server.running_server import CallResponse, Presence, ServerClient
 
 WAIT_S = 60
 
@@ -86,8 +84,8 @@ def stalling_server() -> Iterator[_StallingServer]:
 def test_a_call_that_was_sent_before_the_server_fell_silent_is_named_and_not_repeated(
     stalling_server: _StallingServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("toolyard.web.server_client._SILENT_S", 0.01)
-    monkeypatch.setattr("toolyard.web.server_client._STALLED_S", 0.1)
+    monkeypatch.setattr("toolyard.web.server.running_server._SILENT_S", 0.01)
+    monkeypatch.setattr("toolyard.web.server.running_server._STALLED_S", 0.1)
     client = ServerClient(Presence(stalling_server.address, 1, 1, "/"), "key")
     call = ToolCall(id="call_1", tool="Write", arguments={}, caller="cli")
     with pytest.raises(ServerUnreachable, match=r"call_1 was sent and may still run .* `toolyard journal show call_1`"):

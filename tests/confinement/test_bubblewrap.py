@@ -8,15 +8,15 @@ from pathlib import Path
 import pytest
 
 from tests.plugins.yards import PluginYard
-from toolyard.confinement import bubblewrap, landlock, level
+from toolyard.confinement import landlock, level
 from toolyard.confinement.level import measure_confinement
 from toolyard.confinement.profile import Profile
 from toolyard.confinement.program_files import list_program_trees
-from toolyard.confinement.start import start_process
+from toolyard.confinement.start import can_use_bubblewrap, start_process
 from toolyard.protocol.access import ConfinementLevel
 
 needs_bubblewrap = pytest.mark.skipif(
-    not bubblewrap.can_use(), reason="bubblewrap is not installed (Debian: apt install bubblewrap) or may not work here"
+    not can_use_bubblewrap(), reason="bubblewrap is not installed (Debian: apt install bubblewrap) or may not work here"
 )
 LIST_PROCESSES = """
 import json, os, sys
@@ -69,7 +69,7 @@ def test_on_an_older_kernel_it_makes_up_for_signals(monkeypatch: pytest.MonkeyPa
 
 @pytest.mark.requirement("confinement:own-processes")
 def test_without_bubblewrap_the_level_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bubblewrap, "can_use", lambda: False)
+    monkeypatch.setattr(level, "can_use_bubblewrap", lambda: False)
     level.list_missing_everywhere.cache_clear()
     try:
         missing = measure_confinement(Profile(own_processes=True)).missing

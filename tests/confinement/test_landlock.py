@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from toolyard.confinement import landlock, linux, privileges
+from toolyard.confinement import landlock, linux
+from toolyard.confinement.thread import forbid_new_privileges
 
 NEWEST = landlock.interface_version()
 pytestmark = [
@@ -23,7 +24,7 @@ def run_confined(trees: list[tuple[str, int]], work: Callable[[], None]) -> list
 
     def run() -> None:
         try:
-            privileges.forbid_new()
+            forbid_new_privileges()
             with ExitStack() as stack:
                 opened = [(linux.open_without_links(path), access) for path, access in trees]
                 for number, _ in opened:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from toolyard.confinement import system_files
-from toolyard.confinement.system_files import list_readable_trees, list_system_trees
+from toolyard.confinement import program_files
+from toolyard.confinement.program_files import list_readable_trees, list_system_trees
 
 pytestmark = pytest.mark.requirement("confinement:root-only")
 
@@ -35,7 +35,7 @@ def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     (folder / "unlisted").chmod(0o711)
     (folder / "mixed/link").symlink_to("key")
     (folder / "public/away").symlink_to(tmp_path)
-    monkeypatch.setattr(system_files, "_SETTINGS", str(folder))
+    monkeypatch.setattr(program_files, "_SETTINGS", str(folder))
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     list_system_trees.cache_clear()
     yield folder
@@ -65,7 +65,7 @@ def test_what_is_added_later_counts_at_the_next_start(settings: Path) -> None:
 
 
 def test_a_folder_without_end_is_not_read_without_end(settings: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(system_files, "_MAX_ENTRIES", 0)
+    monkeypatch.setattr(program_files, "_MAX_ENTRIES", 0)
     assert list_settings(settings) == set()
 
 

@@ -20,11 +20,11 @@ from tests.gateway.upstream import Provider, Script, provider, says
 from tests.plugins.folders import make_plugin
 from tests.render.attacks import ATTACKS
 from tests.waiting import wait_for_value
-from toolyard.protocol.call_record import CALL, KEPT, RESULT
 from toolyard.protocol.json import JsonObject
+from toolyard.protocol.records.call_record import CALL, KEPT, RESULT
+from toolyard.protocol.records.task_record import Task, TaskState
 from toolyard.protocol.request_text import format_request
 from toolyard.protocol.store import Record
-from toolyard.protocol.task import Task, TaskState
 from toolyard.storage.sqlite import SqliteStore
 from toolyard.storage.state_file import STATE
 

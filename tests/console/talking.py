@@ -18,7 +18,7 @@ from tests.console.seeding import write_plugin
 from tests.console.visit import PATIENCE_MS, Visit
 from tests.gateway.upstream import Provider, Script, provider, says, streamed
 from tests.waiting import wait_for_value
-from toolyard.gateway.vcp import PAYLOAD
+from toolyard.gateway.vcp_blocks import PAYLOAD
 
 KEY = "sk-canary-77d1c0"
 _CLIPBOARD = """async () => {

@@ -20,9 +20,9 @@ from tests.console.looks import access_faults, layout_faults
 from tests.console.seeding import GO, active, attacks, burst, call, seed, task, untranslated, write_plugin
 from tests.console.visit import PHONE, visiting
 from tests.waiting import wait_for_value
-from toolyard.protocol.approval_record import APPROVAL
+from toolyard.protocol.records.approval_record import APPROVAL
+from toolyard.protocol.records.task_record import TaskState
 from toolyard.protocol.store import Record
-from toolyard.protocol.task import TaskState
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 MANY = 300

@@ -21,12 +21,12 @@ from tests.console.test_everybody import OPEN
 from tests.console.visit import Visit, visiting
 from tests.mcp.test_client import TINY
 from toolyard.message import Message
-from toolyard.protocol.approval import ApprovalState, DecisionReason
-from toolyard.protocol.approval_record import Approval
+from toolyard.protocol.access import ApprovalState, DecisionReason
+from toolyard.protocol.records.approval_record import Approval
+from toolyard.protocol.records.schedule_record import Schedule, ScheduleRun, ScheduleState
+from toolyard.protocol.records.task_record import TaskState
 from toolyard.protocol.request_text import format_request
-from toolyard.protocol.schedule import Schedule, ScheduleRun, ScheduleState
-from toolyard.protocol.task import TaskState
-from toolyard.web.security.scope import CONSOLE_PAGES
+from toolyard.server_paths import CONSOLE_PAGES
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 ENGLISH = (Path(__file__).parent / "english.js").read_text()
@@ -84,7 +84,7 @@ def ended_task(number: int, state: TaskState, message: Message) -> Any:
 
 def ended_schedule() -> Schedule:
     at = time.time() - 600
-    text = Message("schedule.host_went_down", "The server went down while it ran.")
+    text = Message("The server went down while it ran: what it had done by then is not known.")
     run = ScheduleRun(call_id="call_" + "0" * 32, state=ScheduleState.INTERRUPTED, text=text, at=at)
     return Schedule(
         id="schedule_" + "1" * 32, tool="LS", state=ScheduleState.INTERRUPTED, caller="key:owner", created=at,
@@ -99,14 +99,18 @@ def denied_approval() -> Approval:
         id="approval_" + "2" * 32, tool="Write", state=ApprovalState.DENIED, caller="key:owner", created=at, updated=at,
         call_id="call_" + "2" * 32, risk="write", origin="mcp", arguments={"path": "笔记.md"}, answered=at,
         because=DecisionReason.WRITE, answered_by="key:owner",
-        note=Message("approval.denied_in_client", "the user of the MCP client said no"),
+        note=Message("the user of the MCP client said no"),
     )  # fmt: skip
 
 
 TASKS = (
-    ended_task(1, TaskState.CANCELLED, Message("task.cancelled", "It was cancelled.")),
-    ended_task(2, TaskState.INTERRUPTED, Message("task.ended_while_host_down", "Its process ended.")),
-    ended_task(3, TaskState.FAILED, Message("task.ended_without_callback", "Its process ended without a callback.")),
+    ended_task(1, TaskState.CANCELLED, Message("It was cancelled.")),
+    ended_task(
+        2,
+        TaskState.INTERRUPTED,
+        Message("Its process ended while the server was down: what it had done is not known."),
+    ),
+    ended_task(3, TaskState.FAILED, Message("Its process ended without a callback.")),
 )
 
 

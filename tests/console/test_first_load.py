@@ -9,7 +9,7 @@ from tests.console.hosting import Host
 from tests.console.talking import Talking
 from tests.console.test_build import FIRST_LOAD_KB
 from tests.console.visit import DESKTOP, PHONE, visiting
-from toolyard.web.security.scope import CONSOLE_PAGES
+from toolyard.server_paths import CONSOLE_PAGES
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 PAGES = (*CONSOLE_PAGES, "/tools/Edit")
@@ -71,10 +71,10 @@ async def test_pages_are_loaded_ahead_when_a_link_is_pointed_at_and_when_the_bro
         page = visit.page
         await visit.context.add_init_script("window.idle = []; window.requestIdleCallback = (run) => idle.push(run)")
         await visit.go("/status")
-        async with page.expect_response("**/assets/tasks-*.js"):
+        async with page.expect_response("**/assets/*/tasks.js"):
             await page.get_by_role("link", name="Tasks").hover()
         await page.wait_for_function("() => idle.length > 0")
-        async with page.expect_response("**/assets/welcome-*.js"):
+        async with page.expect_response("**/assets/*/welcome.js"):
             await page.evaluate("window.requestIdleCallback = (run) => setTimeout(run); idle.forEach((run) => run())")
         asked: list[str] = []
         page.on("request", lambda request: asked.append(request.url))
@@ -97,7 +97,7 @@ async def test_a_page_asks_for_the_session_once_and_while_its_scripts_are_on_the
             await arrived.wait()
             await route.continue_()
 
-        await page.route("**/assets/index-*.js", hold)
+        await page.route("**/assets/*/index.js", hold)
         page.on("request", lambda request: asked.append(request.url))
         async with page.expect_response("**/v1/session"):
             await page.goto(f"{filled.url}/status", wait_until="commit")
@@ -134,11 +134,11 @@ async def test_what_draws_texts_comes_with_the_first_text_and_without_it_the_tex
         page.on("request", lambda request: asked.append(request.url.rsplit("/", 1)[1]))
         await visit.go("/chat")
         await expect(page.get_by_role("textbox", name="Message")).to_be_focused()
-        assert [name for name in asked if name.startswith(("drawn-text-", "rendered-"))] == []
+        assert [name for name in asked if name in ("chat-drawn-text.js", "rendered.js")] == []
         place = await chat.keep("some **bold** words")
         await visit.go(place)
         await expect(page.locator(".rendered strong")).to_have_text("bold")
-        await page.route("**/assets/drawn-text-*.js", lambda route: route.abort())
+        await page.route("**/assets/*/chat-drawn-text.js", lambda route: route.abort())
         visit.allowed += ["ERR_FAILED", "Failed to load"]
         await visit.go(place)
         await expect(page.locator(".chat-plain")).to_contain_text("some **bold** words")

@@ -1,6 +1,7 @@
 """The console as an app: it can be installed, opens without its server, and is never older than the server."""
 
 import base64
+import hashlib
 import json
 import os
 import shutil
@@ -21,7 +22,7 @@ from tests.console.proxying import ProxiedHost
 from tests.console.test_subpath import proxied
 from tests.console.visit import DESKTOP, PHONE, Visit, visiting
 from tests.waiting import wait_for_value
-from toolyard.web.network_address import list_lan_addresses
+from toolyard.web.server.listener import list_lan_addresses
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 ICONS = Path(__file__).parent.parent.parent / "console" / "public"
@@ -170,18 +171,12 @@ async def hosting_copy(folder: Path) -> AsyncIterator[tuple[Host, Path]]:
 
 
 def upgrade(console: Path) -> str:
-    """Give the console another build, in which every script has another name; the name of the first one."""
-    scripts = list((console / "assets").glob("*.js"))
-    newer = {script.name: f"{script.stem}-newer.js" for script in scripts}
-    for file in (console / "index.html", console / "build.json", *scripts):
-        text = file.read_text("utf-8")
-        for old, new in newer.items():
-            text = text.replace(old, new)
-        file.write_text(text, encoding="utf-8")
-    for script in scripts:
-        script.rename(script.with_name(newer[script.name]))
-    [first] = (console / "assets").glob("index-*.js")
-    return first.name
+    """Give the console another build, which changes one script; the path of its files."""
+    build = json.loads((console / "build.json").read_text("utf-8"))
+    (console / "build.json").write_text(json.dumps(build | {"files": "newer"}), encoding="utf-8")
+    with (console / "assets/index.js").open("a", encoding="utf-8") as script:
+        script.write("document.documentElement.dataset.newer = '';")
+    return f"/console/assets/{hashlib.sha256((console / 'build.json').read_bytes()).hexdigest()[:12]}/"
 
 
 @pytest.mark.requirement("phone:upgrade")
@@ -199,9 +194,9 @@ async def test_after_an_upgrade_the_new_console_is_offered_shown_and_stored_alon
         visit.watch(other)
         await other.goto(f"{host.url}/tools")  # the old page, without a server
         await expect(other.get_by_role("heading", name="The server cannot be reached")).to_be_visible()
-        script = upgrade(console)
+        files = upgrade(console)
         await host.start()
-        running = f"script[src$='{script}']"
+        running = f"html[data-newer] script[src^='{files}']"
         await expect(other.locator(running)).to_have_count(1)
         await expect(other.locator("main .page")).to_be_visible()
         await expect(visit.page.locator(".banner")).to_contain_text("newer console")
@@ -210,7 +205,7 @@ async def test_after_an_upgrade_the_new_console_is_offered_shown_and_stored_alon
 
         async def is_stored() -> bool:
             stored = list((await visit.page.evaluate(STORED)).values())
-            return len(stored) == 1 and f"/console/assets/{script}" in stored[0]
+            return len(stored) == 1 and f"{files}index.js" in stored[0]
 
         await wait_for_value(is_stored)
         [after] = (await visit.page.evaluate(STORED)).values()

@@ -90,7 +90,7 @@ async def test_a_page_whose_script_is_refused_after_the_session_leads_to_the_log
 ) -> None:
     async with visiting(browser, filled) as visit:
         visit.allowed += ["401", "WebSocket"]
-        await visit.page.route("**/assets/tasks-*.js", lambda route: route.fulfill(status=401))  # never loaded ahead
+        await visit.page.route("**/assets/*/tasks.js", lambda route: route.fulfill(status=401))  # never loaded ahead
         await visit.go("/status")
         await visit.context.clear_cookies()
         with suppress(Error):  # the page may have asked first, and be on its way

@@ -32,7 +32,7 @@ from tests.console.visit import visiting
 from tests.fakes import free_port
 from tests.gateway.upstream import Script, provider, says
 from tests.programs import find_program
-from toolyard.web.security.scope import CONSOLE_PAGES
+from toolyard.server_paths import CONSOLE_PAGES
 
 SOAK: Final = os.environ.get("HYPOTHESIS_PROFILE") == "soak"
 CLIENT: Final = "127.0.0.2"  # another address of this machine than the proxy's

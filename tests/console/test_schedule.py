@@ -16,7 +16,7 @@ from tests.console.hosting import Host, hosting
 from tests.console.looks import access_faults, layout_faults
 from tests.console.seeding import GO, stored, untranslated
 from tests.console.visit import PHONE, visiting
-from toolyard.protocol.schedule import SCHEDULE, ScheduleState
+from toolyard.protocol.records.schedule_record import SCHEDULE, ScheduleState
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.requirement("console:schedule")]
 # The browser of these tests is in Shanghai, the server is not. Its days are those of the year after next: they are yet

@@ -9,7 +9,7 @@ from playwright.async_api import Browser, Page, expect
 from tests.console.hosting import Host
 from tests.console.looks import access_faults, layout_faults, own_texts
 from tests.console.visit import DESKTOP, PHONE, TABLET, visiting
-from toolyard.web.security.scope import CONSOLE_PAGES
+from toolyard.server_paths import CONSOLE_PAGES
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 PAGES = (*CONSOLE_PAGES, "/tools/Edit")

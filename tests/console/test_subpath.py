@@ -12,7 +12,7 @@ from tests.console.proxying import ProxiedHost, passing_on
 from tests.console.talking import Talking, drawn, say, talking
 from tests.console.visit import Visit, visiting
 from tests.waiting import wait_for_value
-from toolyard.web.security.scope import CONSOLE_PAGES
+from toolyard.server_paths import CONSOLE_PAGES
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.requirement("proxy:subpath")]
 DRAWING = "Look:\n\n```mermaid\ngraph LR\n A --> B\n```\n"

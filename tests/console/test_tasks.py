@@ -16,8 +16,8 @@ from tests.console.seeding import GO, active, attacks, seed, stored, task, untra
 from tests.console.visit import PHONE, Visit, visiting
 from tests.waiting import wait_for_value, wait_until
 from toolyard.liveness import is_process_alive
+from toolyard.protocol.records.task_record import KIND, Task, TaskState
 from toolyard.protocol.store import Query
-from toolyard.protocol.task import KIND, Task, TaskState
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.requirement("console:tasks")]
 LIST = (Path(__file__).parent / "rows.js").read_text()

@@ -167,7 +167,7 @@ async def test_an_owners_plugin_hides_another_of_its_name_and_works_on_as_a_task
         called = await host.call("Twice")
         await visit.go(f"/tasks?task={called['context']['background']['task']}")
         await visit.page.get_by_role("button", name="Cancel", exact=True).first.click()
-        await expect(visit.page.locator(".tsk-table")).to_contain_text("cancelled")
+        await expect(visit.page.locator("main .rec-table")).to_contain_text("cancelled")
         assert visit.wrong() == []
 
 

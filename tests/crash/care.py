@@ -10,16 +10,16 @@ import sys
 from pathlib import Path
 
 from tests.crash.host import ack, kill_at
-from toolyard.plugins.archive import move_into_place
-from toolyard.plugins.install import FOLDER, remove_plugin
+from toolyard.plugins.package.archive import move_into_place
+from toolyard.plugins.package.install import FOLDER, remove_plugin
 from toolyard.protocol.store import Record
-from toolyard.storage.backup import back_up
+from toolyard.storage.backup_archive import back_up
+from toolyard.storage.backup_restore import restore
 from toolyard.storage.repair import repair
-from toolyard.storage.restore import restore
 from toolyard.storage.sqlite import SqliteStore
 from toolyard.storage.state_file import STATE
-from toolyard.web.presence import announce
 from toolyard.web.security.owner_key import make_owner_key
+from toolyard.web.server.running_server import announce
 
 SETTINGS = "config.toml"
 

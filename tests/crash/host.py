@@ -23,12 +23,11 @@ from toolyard.engine.conversations import Conversations, ConversationUpdate
 from toolyard.engine.idempotency import IdempotentRequest, Started, StoredResponse
 from toolyard.engine.journal import state_from_envelope
 from toolyard.engine.turns import StoredTurn
-from toolyard.plugins.callback import CallbackListener
-from toolyard.protocol.approval import Effect
-from toolyard.protocol.call import Origin
-from toolyard.protocol.conversation import ConversationContent
-from toolyard.protocol.outcome import Outcome
+from toolyard.plugins.long_work.callback import CallbackListener
+from toolyard.protocol.access import Effect
+from toolyard.protocol.records.conversation_record import ConversationContent
 from toolyard.protocol.store import Query
+from toolyard.protocol.tool import Origin, Outcome
 from toolyard.yard.yard import Yard
 
 DUE_S = 60.0
@@ -55,7 +54,7 @@ class Work:
         self.yard, self.clock = yard, clock
 
     async def all(self) -> None:
-        hanging = self.yard.request("Hang", {"n": "hang"})
+        hanging = self.yard.calls.request("Hang", {"n": "hang"})
         hangs = asyncio.create_task(self.settle("Hang", hanging.arguments, call=hanging))
         await wait_until((self.yard.config.home.parent / "notes" / "counter").exists)
         self.settings()
@@ -69,12 +68,12 @@ class Work:
         await self.tasks()
         together = (self.settle("Count", {"n": f"g{number}"}) for number in range(4))
         await asyncio.gather(*together, self.task("t8", "call back"), self.task("t9", "early"))
-        self.yard.cancel(hanging.id)
+        self.yard.calls.cancel(hanging.id)
         await hangs
 
     async def settle(self, tool: str, arguments: dict[str, Any], *, call: Any = None, chat: bool = False) -> Outcome:
-        call = call or self.yard.request(tool, arguments, origin=Origin.CHAT if chat else Origin.PYTHON)
-        outcome = await self.yard.settle(call)
+        call = call or self.yard.calls.request(tool, arguments, origin=Origin.CHAT if chat else Origin.PYTHON)
+        outcome = await self.yard.calls.settle(call)
         ack("call", id=call.id, state=state_from_envelope(outcome.envelope), n=arguments.get("n"))
         return outcome
 
@@ -110,10 +109,10 @@ class Work:
             require(outcome)
             ack("deleted", step=step)
         for _ in range(2):
-            call = self.yard.request("Write", {"path": "g.txt", "content": "1\n"})
-            require(await self.yard.settle(call))
+            call = self.yard.calls.request("Write", {"path": "g.txt", "content": "1\n"})
+            require(await self.yard.calls.settle(call))
             ack("file", steps={"g.txt": 1})
-            await self.yard.undo(call.id)
+            await self.yard.calls.undo(call.id)
             ack("undone")
 
     async def wrote(self, tool: str, arguments: dict[str, Any], **steps: int) -> None:
@@ -121,22 +120,22 @@ class Work:
         ack("file", steps=steps)
 
     async def approvals(self) -> None:
-        rule = await self.yard.approvals.add_rule("Write", "", Effect.DENY, by="owner")
+        rule = await self.yard.state.approvals.add_rule("Write", "", Effect.DENY, by="owner")
         ack("rule", id=rule.id, state="active")
         for name, allowed in (("a1", True), ("a2", False), ("a3", True)):
             asking = asyncio.create_task(self.settle("Count", {"n": name}, chat=True))
             pending = await self.pending()
             ack("approval", id=pending, state="pending")
-            state = await self.yard.approvals.answer(pending, allowed=allowed, by="owner", always=name == "a3")
+            state = await self.yard.state.approvals.answer(pending, allowed=allowed, by="owner", always=name == "a3")
             ack("approval", id=pending, state=str(state))
             await asking
-        rule = await self.yard.approvals.add_rule("Edit", "", Effect.DENY, by="owner")
+        rule = await self.yard.state.approvals.add_rule("Edit", "", Effect.DENY, by="owner")
         ack("rule", id=rule.id, state="active")
-        await self.yard.approvals.revoke(rule.id)
+        await self.yard.state.approvals.revoke(rule.id)
         ack("rule", id=rule.id, state="revoked")
 
     async def conversations(self) -> None:
-        kept = Conversations(self.yard.store, self.clock)
+        kept = Conversations(self.yard.state.store, self.clock)
         for version in (0, 1):
             content = ConversationContent(messages=({"content": str(version)},))
             record = await kept.put("key:me", "one", ConversationUpdate(content=content, version=version))
@@ -149,42 +148,42 @@ class Work:
         """Idempotent requests, of which the last one still runs when the host has ended."""
         for name in ("i1", "i2", "i3", "i4"):
             asked = IdempotentRequest(caller="key:me", key=name, fingerprint="f", call="call_1")
-            started = await self.yard.idempotency.begin(asked)
+            started = await self.yard.state.idempotency.begin(asked)
             if not isinstance(started, Started):
                 raise TypeError(name)
             ack("idempotency", id=asked.id, state="running")
             if name in ("i1", "i2"):
-                await self.yard.idempotency.finish(started, StoredResponse(status=200, body=b"{}"))
+                await self.yard.state.idempotency.finish(started, StoredResponse(status=200, body=b"{}"))
                 ack("idempotency", id=asked.id, state="finished")
             elif name == "i3":
-                await self.yard.idempotency.release(started)
+                await self.yard.state.idempotency.release(started)
                 ack("idempotency", id=asked.id, state="released")
         turn = StoredTurn(id="turn_1", caller="key:me", request="f", chat="c", created=self.clock.now().timestamp())
-        await self.yard.turns.keep(await self.yard.turns.keep(turn))
+        await self.yard.state.turns.keep(await self.yard.state.turns.keep(turn))
 
     async def pending(self) -> str:
         while True:
-            _, seq = await self.yard.store.event_span()
-            if found := await self.yard.approvals.page(("pending",), limit=1):
+            _, seq = await self.yard.state.store.event_span()
+            if found := await self.yard.state.approvals.page(("pending",), limit=1):
                 return found[0].id
-            await self.yard.store.next_event(seq)
+            await self.yard.state.store.next_event(seq)
 
     async def schedules(self) -> None:
         at = (self.clock.now() + timedelta(seconds=DUE_S)).isoformat(timespec="seconds")
         kept = []
         for name in ("s1", "s2", "s3", "s4", "s5"):
-            record = await self.yard.schedules.submit(self.yard.request("Count", {"n": name}), at=at)
+            record = await self.yard.state.schedules.submit(self.yard.calls.request("Count", {"n": name}), at=at)
             ack("schedule", id=record.id, state="scheduled")
             kept.append(record.id)
         for id_ in kept[:2]:
-            await self.yard.schedules.run_by_hand(id_)
+            await self.yard.state.schedules.run_by_hand(id_)
             ack("schedule", id=id_, state="running")
-        await self.yard.schedules.cancel(kept[2])
+        await self.yard.state.schedules.cancel(kept[2])
         ack("schedule", id=kept[2], state="cancelled")
         self.clock.ahead_s += DUE_S + 5
-        for id_ in await self.yard.schedules.run_due():
+        for id_ in await self.yard.state.schedules.run_due():
             ack("schedule", id=id_, state="running")
-        await self.yard.schedules.drain()
+        await self.yard.state.schedules.drain()
         for id_ in (*kept[:2], *kept[3:]):
             ack("schedule", id=id_, state="done")
 
@@ -193,7 +192,7 @@ class Work:
             await self.ended(await self.task(name, then))
         for name in ("t3", "t4"):
             id_ = await self.task(name, "wait")
-            await self.yard.tasks.cancel(id_)
+            await self.yard.state.tasks.cancel(id_)
             ack("task", id=id_, state="cancelled")
         await self.task("t5", "wait")  # it is still at work when the host has ended
         for name, then in (("t6", "call back"), ("t7", "call back")):
@@ -208,7 +207,7 @@ class Work:
 
     async def ended(self, id_: str) -> None:
         async with asyncio.timeout(60):
-            ack("task", id=id_, state=(await self.yard.tasks.wait(id_)).state.value)
+            ack("task", id=id_, state=(await self.yard.state.tasks.wait(id_)).state.value)
 
 
 def require(outcome: Outcome) -> None:
@@ -217,15 +216,15 @@ def require(outcome: Outcome) -> None:
 
 
 async def recover(yard: Yard) -> None:
-    report = await yard.recover()
+    report = await yard.state.recover()
     await yard.plugins.adopt(report.left)
-    for task in await yard.tasks.page(Query(states=("waiting_callback",)), limit=100):
+    for task in await yard.state.tasks.page(Query(states=("waiting_callback",)), limit=100):
         if task.arguments.get("then") == "wait":
-            await yard.tasks.cancel(task.id)
+            await yard.state.tasks.cancel(task.id)
             ack("task", id=task.id, state="cancelled")
         else:
             async with asyncio.timeout(60):
-                ack("task", id=task.id, state=(await yard.tasks.wait(task.id)).state.value)
+                ack("task", id=task.id, state=(await yard.state.tasks.wait(task.id)).state.value)
 
 
 async def main(scene: Scene, *, recovers: bool) -> None:

@@ -20,7 +20,7 @@ from tests.crash.scene import Ended, MovingClock, Scene
 from tests.waiting import wait_until
 from toolyard import process_numbers
 from toolyard.engine.ownership import is_owner_alive
-from toolyard.plugins.callback import CallbackListener
+from toolyard.plugins.long_work.callback import CallbackListener
 from toolyard.protocol.store import Query
 from toolyard.storage.sqlite_rows import expand_body
 
@@ -86,20 +86,20 @@ def _alive(ended: Ended) -> set[int]:
 async def settled(scene: Scene) -> None:
     """Another host, as its start has it; it takes up what goes on, and ends everything that can be ended."""
     async with scene.yard(MovingClock(LATER_S)) as yard:
-        report = await yard.recover()
+        report = await yard.state.recover()
         await yard.plugins.adopt(report.left)
         listener = CallbackListener(yard.plugins.receive_callback)
         await listener.open(scene.port)
         try:
-            for task in await yard.tasks.page(Query(states=("waiting_callback",)), limit=100):
+            for task in await yard.state.tasks.page(Query(states=("waiting_callback",)), limit=100):
                 if task.arguments.get("then") == "wait":  # R03b: every old row can be ended
-                    await yard.tasks.cancel(task.id)
+                    await yard.state.tasks.cancel(task.id)
                 else:
                     async with asyncio.timeout(60):
-                        await yard.tasks.wait(task.id)
+                        await yard.state.tasks.wait(task.id)
         finally:
             await listener.close()
-        assert (await yard.recover()).settled == 0, "a second look finds nothing"
+        assert (await yard.state.recover()).settled == 0, "a second look finds nothing"
 
 
 async def hold(scene: Scene, *hosts: Ended) -> None:

@@ -16,7 +16,7 @@ from tests.crash.host import ack
 from tests.crash.refuse import refuse
 from tests.crash.scene import MovingClock, Scene
 from toolyard.errors import ToolyardError
-from toolyard.protocol.approval import Effect
+from toolyard.protocol.access import Effect
 from toolyard.yard.yard import Yard
 
 
@@ -43,12 +43,14 @@ class Commands:
 
     async def schedule(self) -> str:
         at = (self.clock.now() + timedelta(days=1)).isoformat(timespec="seconds")
-        record = await self.yard.schedules.submit(self.yard.request("Count", {"n": f"later {self.when}"}), at=at)
+        record = await self.yard.state.schedules.submit(
+            self.yard.calls.request("Count", {"n": f"later {self.when}"}), at=at
+        )
         ack("schedule", id=record.id, state="scheduled")
         return record.id
 
     async def rule(self) -> str:
-        record = await self.yard.approvals.add_rule("Write", self.when, Effect.DENY, by="owner")
+        record = await self.yard.state.approvals.add_rule("Write", self.when, Effect.DENY, by="owner")
         ack("rule", id=record.id, state="active")
         return record.id
 
@@ -72,8 +74,8 @@ class Commands:
         return await self.settled("Write", {"path": "old.txt", "content": old + self.when + "\n"})
 
     async def settled(self, tool: str, arguments: dict[str, str]) -> str:
-        call = self.yard.request(tool, arguments)
-        envelope = (await self.yard.settle(call)).envelope
+        call = self.yard.calls.request(tool, arguments)
+        envelope = (await self.yard.calls.settle(call)).envelope
         if envelope.error:
             raise ToolyardError(f"{envelope.error.code}: {envelope.error.message}")
         return call.id
@@ -117,7 +119,7 @@ def make_room(place: Path) -> None:
 async def main(scene: Scene, fault: str) -> None:
     clock = MovingClock()
     async with scene.yard(clock) as yard:
-        await yard.settle(yard.request("Write", {"path": "old.txt", "content": "old\n"}))
+        await yard.calls.settle(yard.calls.request("Write", {"path": "old.txt", "content": "old\n"}))
         await Commands(yard, clock, "before").all()
         if fault == "fsync":
             refuse(errno.EIO, "fsync", "fdatasync")

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.crash.scene import ENVIRONMENT, ROOT, Ended, ended
-from toolyard.storage.restore import apply_scheduled, restore
+from toolyard.storage.backup_restore import apply_scheduled, restore
 
 POINTS = ["key.before-link:1", "presence.before-replace:1", "presence.before-replace:2", "plugin.before-unpacked:1",
           "plugin.before-removal:1", "backup.before-rename:1", "restore.put-aside:1", "restore.put-aside:2",

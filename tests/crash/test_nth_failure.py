@@ -16,15 +16,15 @@ import pytest
 import toolyard
 from toolyard.blocking import BlockingYard
 from toolyard.errors import ToolyardError
-from toolyard.plugins import state_file
-from toolyard.plugins.state_file import StateFile
 from toolyard.protocol.store import NewEvent, Query, Record
 from toolyard.storage import sqlite
 from toolyard.storage.sqlite import SqliteStore
 from toolyard.web.security import owner_key
-from toolyard.workspace import arranger, file_draft, transaction, transaction_records, trash, undo_records
+from toolyard.workspace import home_folder
+from toolyard.workspace.changes import arranger, file_draft, transaction, trash, undo_records
+from toolyard.workspace.home_folder import StateFile
 
-MODULES = (file_draft, transaction, transaction_records, trash, arranger, undo_records, state_file, owner_key)
+MODULES = (file_draft, transaction, transaction, trash, arranger, undo_records, home_folder, owner_key)
 CALLS = frozenset({"open", "write", "pwrite", "fsync", "rename", "replace", "link", "mkdir"})
 MOST = 60  # calls in one operation
 FAULTS = [errno.EIO, errno.ENOSPC, errno.EMFILE]

@@ -2,12 +2,10 @@
 
 from typing import Any
 
-from toolyard.protocol.call import ToolCall
 from toolyard.protocol.content import Part
-from toolyard.protocol.envelope import Envelope, Fault, Status, is_partial
-from toolyard.protocol.failure import Failure
+from toolyard.protocol.envelope import Envelope, Extras, Failure, Fault, Status, is_partial
 from toolyard.protocol.json import JsonObject
-from toolyard.protocol.outcome import BatchItem, Extras, Outcome
+from toolyard.protocol.tool import BatchItem, Outcome, ToolCall
 
 ROOT = "/home/user/project"
 

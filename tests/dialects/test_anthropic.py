@@ -10,10 +10,9 @@ import pytest
 from tests.dialects.outcomes import failed, outcome
 from toolyard.blocking import BlockingYard
 from toolyard.dialects.anthropic import encode
-from toolyard.protocol.call import ToolCall
 from toolyard.protocol.content import Media, Text
-from toolyard.protocol.envelope import Envelope, ErrorCode
-from toolyard.protocol.failure import Failure
+from toolyard.protocol.envelope import Envelope, ErrorCode, Failure
+from toolyard.protocol.tool import ToolCall
 
 pytestmark = pytest.mark.requirement("dialect:anthropic")
 

@@ -6,14 +6,12 @@ from typing import Any
 import pytest
 
 from tests.dialects.outcomes import ROOT, failed, outcome, write
-from toolyard.dialects.backend import encode
-from toolyard.protocol.call import ToolCall
+from toolyard.dialects.backend_message import encode
 from toolyard.protocol.content import Text
-from toolyard.protocol.envelope import ErrorCode
-from toolyard.protocol.failure import Failure, Reason
+from toolyard.protocol.envelope import ErrorCode, Failure, Reason
 from toolyard.protocol.json import Json, JsonObject
-from toolyard.protocol.outcome import Outcome
 from toolyard.protocol.result_limits import Direction
+from toolyard.protocol.tool import Outcome, ToolCall
 from toolyard.protocol.truncation import StoredOutput, TextPages, cut_text, truncate_envelope
 
 UUID = "550e8400-e29b-41d4-a716-446655440000"

@@ -15,12 +15,10 @@ from toolyard.blocking import BlockingYard
 from toolyard.cli.call import command
 from toolyard.dialects import DIALECTS, encode
 from toolyard.errors import UsageError
-from toolyard.protocol.call import ToolCall
 from toolyard.protocol.content import Media, Text
-from toolyard.protocol.envelope import Envelope
-from toolyard.protocol.failure import Failure, Reason
+from toolyard.protocol.envelope import Envelope, Failure, Reason
 from toolyard.protocol.json import JsonObject
-from toolyard.protocol.outcome import Outcome
+from toolyard.protocol.tool import Outcome, ToolCall
 
 READ = ToolCall(id="call_1", tool="Read", arguments={"path": "a"})
 RICH = outcome(

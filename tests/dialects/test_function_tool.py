@@ -8,8 +8,9 @@ import pytest
 
 from tests.plugins.folders import manifest_text
 from toolyard.blocking import BlockingYard
-from toolyard.dialects.function_tool import remove_blocks, to_function_tool
-from toolyard.protocol.manifest import read_manifest, tool_spec
+from toolyard.dialects.tool_specs import remove_blocks, to_function_tool
+from toolyard.protocol.manifests.manifest_parser import read_manifest
+from toolyard.protocol.manifests.spec import tool_spec
 from toolyard.protocol.tool import ToolSpec
 
 pytestmark = pytest.mark.requirement("offer:native-text")

@@ -5,10 +5,9 @@ from typing import Any
 import pytest
 
 from tests.dialects.outcomes import failed, outcome, read, write
-from toolyard.dialects.mcp import encode
+from toolyard.dialects.mcp_messages import encode
 from toolyard.protocol.content import Media, Text
-from toolyard.protocol.envelope import ErrorCode
-from toolyard.protocol.failure import Failure
+from toolyard.protocol.envelope import ErrorCode, Failure
 
 
 @pytest.mark.requirement("dialect:mcp:result", "dialect:mcp:error")

@@ -10,11 +10,9 @@ import pytest
 from tests.dialects.outcomes import failed, outcome, read
 from toolyard.blocking import BlockingYard
 from toolyard.dialects.openai import encode
-from toolyard.protocol.call import ToolCall
 from toolyard.protocol.content import Media, Text
-from toolyard.protocol.envelope import Envelope, ErrorCode
-from toolyard.protocol.failure import Failure
-from toolyard.protocol.outcome import Outcome
+from toolyard.protocol.envelope import Envelope, ErrorCode, Failure
+from toolyard.protocol.tool import Outcome, ToolCall
 
 pytestmark = pytest.mark.requirement("dialect:openai")
 

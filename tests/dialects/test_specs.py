@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from toolyard.blocking import BlockingYard
 from toolyard.dialects.plain_name import plain_name
-from toolyard.dialects.specs import Format, annotations, export
+from toolyard.dialects.tool_specs import Format, annotations, export
 from toolyard.protocol.tool import Risk, ToolSpec
 from toolyard.protocol.tool_text import write_tool
 

@@ -6,12 +6,11 @@ from typing import Any
 import pytest
 
 from tests.dialects.outcomes import failed, outcome, read, write
-from toolyard.dialects.vcp import encode
+from toolyard.dialects.vcp_messages import encode
 from toolyard.protocol.content import Media, Text
-from toolyard.protocol.envelope import ErrorCode
-from toolyard.protocol.failure import Failure, Reason
+from toolyard.protocol.envelope import ErrorCode, Failure, Reason
 from toolyard.protocol.json import Json, JsonObject
-from toolyard.protocol.outcome import BatchItem
+from toolyard.protocol.tool import BatchItem
 
 PNG = Media("image/png", b"\x89PNG\r\n\x1a\n")
 PNG_URI = "data:image/png;base64,iVBORw0KGgo="

@@ -4,38 +4,33 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from toolyard.engine import (
-    assistants,
-    audit,
-    conversation_search,
-    conversations,
-    idempotency,
-    permission_request,
-    retention,
-    rules,
-    schedule_conditions,
-)
+from toolyard.engine import assistants, audit, conversations, idempotency, retention, rules, schedules
 from toolyard.engine.schedule_time import MAX_PREVIEWED
-from toolyard.gateway import chat, turn_log
-from toolyard.gateway.offers import offer
+from toolyard.gateway import chats, offer
 from toolyard.gateway.providers.answer import Limits as ProviderLimits
 from toolyard.gateway.reply import streamed_reply
 from toolyard.gateway.tool_calls import jobs, native_calls
+from toolyard.gateway.turns import turn_log
 from toolyard.hosts import directory, lease
-from toolyard.hosts.host import GRACE_S as HOST_GRACE_S
-from toolyard.plugins import background, fingerprint, progress, reviewed_files, roots
-from toolyard.plugins.mcp import backoff, definition, mcp_tool, stdio_transport
-from toolyard.protocol import extras, json, markers, result_limits
-from toolyard.protocol.manifest import Limits
+from toolyard.hosts.host import DRAIN_S as HOST_DRAIN_S
+from toolyard.plugins.long_work import asynchronous
+from toolyard.plugins.mcp import definition, mcp_tool, server_health, server_start
+from toolyard.plugins.package import discovery, fingerprint, trust
+from toolyard.plugins.process import process_output
+from toolyard.protocol import envelope, json, result_limits
 from toolyard.protocol.manifests import manifest_parser
-from toolyard.protocol.replies import values
+from toolyard.protocol.manifests.manifest import Limits
+from toolyard.protocol.replies import reply_values
+from toolyard.protocol.requests import scanner
 from toolyard.settings import Settings
-from toolyard.storage import backup
+from toolyard.storage import backup_archive
 from toolyard.tools import grep, ls, project_files, validation, web_fetch
 from toolyard.tools.readers import attachment
-from toolyard.web import idempotent_runs, listener, state_check
+from toolyard.web import idempotency as idempotency_keys
 from toolyard.web.security import keys, sessions
-from toolyard.workspace import document, folder_listing, safe_fetch, trash, undo_records
+from toolyard.web.server import health, listener
+from toolyard.workspace import document, folder_listing, safe_fetch
+from toolyard.workspace.changes import trash, undo_records
 
 _UNITS: Final = (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10))
 _TIMES: Final = (("days", 86_400, 86_401), ("h", 3600, 3600), ("min", 60, 61))  # unit, seconds, used from here on
@@ -77,7 +72,7 @@ def list_rows(server: Mapping[str, Any]) -> dict[str, list[Row]]:
             Row("time to answer an approval", _seconds(server["approval_seconds"])),
             Row("rules of approvals", _count(rules.MAX_RULES)),
             Row("rules for single chats", _count(rules.MAX_FOR_CHATS)),
-            Row("command that a rule is about, in characters", _count(permission_request.MAX_RULE_COMMAND)),
+            Row("command that a rule is about, in characters", _count(rules.MAX_RULE_COMMAND)),
             Row("nesting of JSON", _count(server["json_depth"])),
             Row("values in the JSON of a request", _count(json.MAX_VALUES)),
         ],
@@ -115,7 +110,7 @@ def list_rows(server: Mapping[str, Any]) -> dict[str, list[Row]]:
             Row("processes of asynchronous plugins", _count(server["plugin_children"])),
             Row("tasks that wait for a callback", _count(server["tasks_expected"])),
             Row("background work after an answer, if allowed", _seconds(manifest_parser.DETACHED_TIMEOUT_S)),
-            Row("background tasks at the same time", _count(background.MAX_BACKGROUND_TASKS)),
+            Row("background tasks at the same time", _count(asynchronous.MAX_BACKGROUND_TASKS)),
             Row("stdout of a call", _bytes(server["plugin_stdout_bytes"])),
             Row("stderr that is kept of a call", _bytes(server["plugin_stderr_bytes"])),
             Row("open files of a plugin", _count(plugin.open_files)),
@@ -123,20 +118,20 @@ def list_rows(server: Mapping[str, Any]) -> dict[str, list[Row]]:
             Row("processor time of a process of a plugin", _seconds(server["plugin_cpu_seconds"])),
             Row("file that a plugin or MCP server writes", _bytes(server["plugin_file_bytes"])),
             Row("processes of a plugin", _count(plugin.processes)),
-            Row("progress reports of a call", _count(progress.MAX_REPORTS)),
-            Row("payload of a special action in events and records", _bytes(extras.MAX_PAYLOAD)),
-            Row("plugins in one folder", _count(roots.MAX_FOLDERS)),
+            Row("progress reports of a call", _count(process_output.MAX_REPORTS)),
+            Row("payload of a special action in events and records", _bytes(envelope.MAX_PAYLOAD)),
+            Row("plugins in one folder", _count(discovery.MAX_FOLDERS)),
             Row("code files of a plugin that can be reviewed", _count(fingerprint.MAX_FILES)),
             Row("code of a plugin that can be reviewed", _bytes(fingerprint.MAX_BYTES)),
-            Row("files of a plugin that are kept to show what an update changes", _count(reviewed_files.MAX_FILES)),
-            Row("one of these files", _bytes(reviewed_files.MAX_FILE_BYTES)),
-            Row("all of these files", _bytes(reviewed_files.MAX_BYTES)),
+            Row("files of a plugin that are kept to show what an update changes", _count(trust.MAX_FILES)),
+            Row("one of these files", _bytes(trust.MAX_FILE_BYTES)),
+            Row("all of these files", _bytes(trust.MAX_BYTES)),
         ],
         "MCP servers": [
             Row("time of a call", _seconds(mcp_tool.TIMEOUT_S)),
-            Row("response", _bytes(stdio_transport.MAX_LINE)),
+            Row("response", _bytes(server_start.MAX_LINE)),
             Row("tools of one server", _count(definition.MAX_TOOLS)),
-            Row("crashes within a minute after which it stays down", _count(backoff.MAX_CRASHES)),
+            Row("crashes within a minute after which it stays down", _count(server_health.MAX_CRASHES)),
         ],
         "Chats and models": [
             Row("rounds of tool calls in one reply", _count(server["tool_rounds"])),
@@ -145,8 +140,8 @@ def list_rows(server: Mapping[str, Any]) -> dict[str, list[Row]]:
             Row("tools offered to a model", _count(offer.MAX_TOOLS)),
             Row("tokens of the offer", _count(offer.MAX_TOKENS)),
             Row("reply in which requests are looked for, in characters", _count(server["model_text_characters"])),
-            Row("requests in the text of one reply", _count(markers.MAX_CALLS)),
-            Row("requests in the text of one reply that are read", _count(markers.MAX_REQUESTS)),
+            Row("requests in the text of one reply", _count(scanner.MAX_CALLS)),
+            Row("requests in the text of one reply that are read", _count(scanner.MAX_REQUESTS)),
             Row("connection to a provider", _seconds(provider.connect_s)),
             Row("first byte of a provider", _seconds(provider.first_byte_s)),
             Row("silence in a provider's stream", _seconds(provider.idle_s)),
@@ -163,7 +158,7 @@ def list_rows(server: Mapping[str, Any]) -> dict[str, list[Row]]:
             Row("list of models of a provider", _bytes(server["provider_list_bytes"])),
             Row("forwarded answer: images, audio, embeddings", _bytes(server["forwarded_answer_bytes"])),
             Row("a chat that nobody follows ends after", _seconds(settings.chat_unfollowed_minutes * 60)),
-            Row("an approval in a chat without a stream holds the answer for", _seconds(chat.APPROVAL_WAIT_S)),
+            Row("an approval in a chat without a stream holds the answer for", _seconds(chats.APPROVAL_WAIT_S)),
             Row("replies that can be resumed", _count(turn_log.MAX_LOGS)),
             Row("one reply that can be resumed", _bytes(turn_log.MAX_LOG)),
             Row("replies that can be resumed, in total", _bytes(turn_log.MAX_KEPT)),
@@ -176,12 +171,12 @@ def list_rows(server: Mapping[str, Any]) -> dict[str, list[Row]]:
             Row("stored conversations of one key", _count(conversations.MAX_PER_CALLER)),
             Row(
                 "characters of a conversation that a search looks at, the newest",
-                _count(conversation_search.MAX_SEARCHED),
+                _count(conversations.MAX_SEARCHED),
             ),
             Row("assistants of one key", _count(assistants.MAX_PER_CALLER)),
             Row("text of a file attached to a message, in characters", _count(attachment.MAX_CHARACTERS)),
             Row("PDF or image attached to a message", _bytes(project_files.MAX_FILE)),
-            Row("structured reply", _bytes(values.MAX_BYTES)),
+            Row("structured reply", _bytes(reply_values.MAX_BYTES)),
             Row("attachments of a structured reply", _count(server["reply_attachments"])),
             Row("one attachment", _bytes(server["reply_attachment_bytes"])),
         ],
@@ -194,7 +189,7 @@ def list_rows(server: Mapping[str, Any]) -> dict[str, list[Row]]:
             Row("time for a head to arrive", _seconds(server["head_seconds"])),
             Row("an idle connection is closed after", _seconds(server["idle_connection_seconds"])),
             Row("open files that the server asks the system for", _count(listener.MAX_OPEN_FILES)),
-            Row("requests with an `Idempotency-Key` at the same time", _count(idempotent_runs.MAX_RUNS)),
+            Row("requests with an `Idempotency-Key` at the same time", _count(idempotency_keys.MAX_RUNS)),
             Row("an `Idempotency-Key` is remembered for", _seconds(idempotency.KEPT_S)),
             Row("response stored for an `Idempotency-Key`", _bytes(idempotency.MAX_RESPONSE)),
             Row("events that wait for a slow WebSocket", _count(server["websocket_messages"])),
@@ -224,11 +219,11 @@ def list_rows(server: Mapping[str, Any]) -> dict[str, list[Row]]:
             Row("media files", _count(server["media_files"])),
             Row("media files in total", _bytes(server["media_of_all_bytes"])),
             Row("media files are kept for", _seconds(server["media_seconds"])),
-            Row("files in a backup", _count(backup.MAX_FILES)),
-            Row("content of a backup", _bytes(backup.MAX_BYTES)),
-            Row("state that is checked before the server starts", _bytes(state_check.MAX_QUICK_BYTES)),
-            Row("the whole state is checked every", _seconds(state_check.INTERVAL_S)),
-            Row("a schedule counts as late after", _seconds(schedule_conditions.LATE_S)),
+            Row("files in a backup", _count(backup_archive.MAX_FILES)),
+            Row("content of a backup", _bytes(backup_archive.MAX_BYTES)),
+            Row("state that is checked before the server starts", _bytes(health.MAX_QUICK_BYTES)),
+            Row("the whole state is checked every", _seconds(health.INTERVAL_S)),
+            Row("a schedule counts as late after", _seconds(schedules.LATE_S)),
             Row("a late schedule still runs within", _seconds(server["schedule_grace_seconds"])),
             Row("times of a schedule that are previewed", _count(MAX_PREVIEWED)),
         ],
@@ -236,6 +231,6 @@ def list_rows(server: Mapping[str, Any]) -> dict[str, list[Row]]:
             Row("hosts on one database", _count(directory.MAX_HOSTS)),
             Row("a host that is silent counts as dead after", _seconds(lease.LEASE_S)),
             Row("heartbeat of a host", _seconds(lease.HEARTBEAT_S)),
-            Row("calls of a host that stops have", _seconds(HOST_GRACE_S)),
+            Row("calls of a host that stops have", _seconds(HOST_DRAIN_S)),
         ],
     }

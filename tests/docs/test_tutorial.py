@@ -26,8 +26,8 @@ from tests.docs.shell_examples import TypedLine, list_lines
 from tests.fakes import free_port
 from tests.gateway.upstream import Provider, Script, provider, says
 from tests.waiting import wait_for_value, wait_until
-from toolyard.gateway.tour.script import Topic, find_topic, write_reply
-from toolyard.gateway.vcp import PAYLOAD
+from toolyard.gateway.tour_model import Topic, find_topic, write_reply
+from toolyard.gateway.vcp_blocks import PAYLOAD
 from toolyard.protocol.request_text import format_request
 
 ROOT = Path(__file__).parents[2]

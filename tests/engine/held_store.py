@@ -7,7 +7,7 @@ from typing import Any
 
 from tests.waiting import run_loop_once
 from toolyard.protocol.store import NewEvent, Record, Signal
-from toolyard.storage.memory import MemoryStore
+from toolyard.storage.memory_store import MemoryStore
 
 
 class HeldStore(MemoryStore):

@@ -10,16 +10,15 @@ from tests.engine.held_store import HeldStore, cancelled
 from tests.fakes import FakeClock
 from tests.waiting import wait_for_value
 from toolyard.engine.approvals import Approvals
-from toolyard.engine.masking import Mask
-from toolyard.engine.permission_request import PermissionRequest
+from toolyard.engine.rules import PermissionRequest
 from toolyard.errors import StorageError
-from toolyard.protocol.approval import ApprovalState, Effect, Mode
-from toolyard.protocol.approval_record import Approval, HiddenText
-from toolyard.protocol.call import Origin, ToolCall
-from toolyard.protocol.failure import Failure, Reason
+from toolyard.protocol.access import ApprovalState, Effect, Mode
+from toolyard.protocol.envelope import Failure, Reason
+from toolyard.protocol.mask import Mask
+from toolyard.protocol.records.approval_record import Approval, HiddenText
 from toolyard.protocol.store import NewEvent, Record
-from toolyard.protocol.tool import Risk, ToolSpec
-from toolyard.storage.memory import MemoryStore
+from toolyard.protocol.tool import Origin, Risk, ToolCall, ToolSpec
+from toolyard.storage.memory_store import MemoryStore
 
 
 def ask(

@@ -9,9 +9,9 @@ import pytest
 
 from tests.fakes import FakeClock
 from toolyard.config import load_config
-from toolyard.engine.backend import MAX_BYTES, BackendMessage, BackendStream, limit_size
-from toolyard.protocol.call import ToolCall
+from toolyard.engine.backend_messages import MAX_BYTES, BackendMessage, BackendStream, limit_size
 from toolyard.protocol.json import JsonObject
+from toolyard.protocol.tool import ToolCall
 from toolyard.yard.plugin_source import HostOptions
 from toolyard.yard.yard import Yard
 
@@ -25,12 +25,12 @@ def home(tmp_path: Path) -> Path:
 
 
 async def read_messages(yard: Yard, after: int = 0, caller: str | None = None) -> list[BackendMessage]:
-    stream = BackendStream(yard.store, FakeClock())
+    stream = BackendStream(yard.state.store, FakeClock())
     return [message async for message in stream.messages(after, caller=caller, follow=False)]
 
 
 async def call(yard: Yard, id_: str, tool: str, caller: str = "local", **arguments: Any) -> None:
-    await yard.settle(ToolCall(id=id_, tool=tool, arguments=arguments, caller=caller))
+    await yard.calls.settle(ToolCall(id=id_, tool=tool, arguments=arguments, caller=caller))
 
 
 async def test_each_call_gives_one_message_in_order_whole_and_under_the_models_own_id(
@@ -59,7 +59,7 @@ async def test_each_call_gives_one_message_in_order_whole_and_under_the_models_o
 async def test_a_message_names_the_call_as_the_model_did(project: Path, home: Path) -> None:
     async with Yard(load_config(project, home), outside=SERVER) as yard:
         for id_ in ("call_1", "call_2"):
-            await yard.settle(ToolCall(id=id_, use_id="toolu_01ABC", tool="LS"))
+            await yard.calls.settle(ToolCall(id=id_, use_id="toolu_01ABC", tool="LS"))
         ids = [message.body["tool_use_id"] for message in await read_messages(yard) if message.body]
     assert ids == ["toolu_01ABC", "toolu_01ABC"]
 
@@ -77,7 +77,7 @@ async def test_a_reader_goes_on_where_it_was_also_after_a_restart(project: Path,
 
 async def test_a_reader_who_waits_hears_at_once(project: Path, home: Path) -> None:
     async with Yard(load_config(project, home), outside=SERVER) as yard:
-        stream = BackendStream(yard.store, FakeClock())
+        stream = BackendStream(yard.state.store, FakeClock())
         messages = stream.messages(await stream.newest_cursor())
         waiting = asyncio.ensure_future(anext(messages))
         await call(yard, "one", "LS")
@@ -90,8 +90,8 @@ async def test_a_reader_who_waits_hears_at_once(project: Path, home: Path) -> No
 
 async def test_a_call_that_was_cut_off_with_its_host_is_told_as_a_failure(project: Path, home: Path) -> None:
     async with Yard(load_config(project, home), outside=SERVER) as yard:
-        await yard.journal.record_start(ToolCall(id="lost", tool="Write"))
-        await yard.journal.settle_orphans(lambda _: False)
+        await yard.state.journal.record_start(ToolCall(id="lost", tool="Write"))
+        await yard.state.journal.settle_orphans(lambda _: False)
         first, second = (await read_messages(yard))[0], (await read_messages(yard))[0]
     assert first.body == second.body
     assert first.body is not None
@@ -109,8 +109,8 @@ async def test_one_caller_does_not_hear_of_another(project: Path, home: Path) ->
 async def test_what_is_no_longer_kept_is_a_gap(project: Path, home: Path) -> None:
     async with Yard(load_config(project, home), outside=SERVER) as yard:
         await call(yard, "one", "LS")
-        _, newest = await yard.store.event_span()
-        await yard.store.forget_events(4e9, limit=1000)
+        _, newest = await yard.state.store.event_span()
+        await yard.state.store.forget_events(4e9, limit=1000)
         (gap,) = await read_messages(yard)
     assert (gap.body, gap.seq) == (None, newest)
 

@@ -8,13 +8,11 @@ from typing import Any
 import pytest
 
 from tests.plugins.yards import ECHO, PluginYard, confirm_read
-from toolyard.engine.permission_request import PermissionRequest
-from toolyard.protocol.approval import ApprovalState, Effect, Mode
-from toolyard.protocol.approval_record import Approval
-from toolyard.protocol.call import Origin, ToolCall
+from toolyard.engine.rules import PermissionRequest
+from toolyard.protocol.access import ApprovalState, Effect, Mode
 from toolyard.protocol.envelope import ErrorCode, Status
-from toolyard.protocol.outcome import Outcome
-from toolyard.protocol.tool import Risk, ToolSpec
+from toolyard.protocol.records.approval_record import Approval
+from toolyard.protocol.tool import Origin, Outcome, Risk, ToolCall, ToolSpec
 from toolyard.yard.yard import Yard
 
 SENDER: dict[str, Any] = {
@@ -40,16 +38,16 @@ async def host(tmp_path: Path) -> AsyncIterator[PluginYard]:
 
 async def settle(yard: Yard, tool: str, origin: Origin = Origin.CHAT, **arguments: Any) -> Outcome:
     async with asyncio.timeout(60):
-        return await yard.settle(yard.request(tool, arguments, origin=origin))
+        return await yard.calls.settle(yard.calls.request(tool, arguments, origin=origin))
 
 
 async def pending(yard: Yard) -> Approval:
     async with asyncio.timeout(60):
         while True:
-            _, seq = await yard.store.event_span()
-            if found := await yard.approvals.page((ApprovalState.PENDING,), limit=1):
+            _, seq = await yard.state.store.event_span()
+            if found := await yard.state.approvals.page((ApprovalState.PENDING,), limit=1):
                 return found[0]
-            await yard.store.next_event(seq)
+            await yard.state.store.next_event(seq)
 
 
 @pytest.mark.requirement("approval:checked-first")
@@ -76,7 +74,7 @@ async def test_nobody_is_asked_about_a_call_that_could_not_begin(
     assert outcome.envelope.error is not None
     assert outcome.envelope.error.code is ErrorCode.INVALID_PARAM
     assert said in outcome.envelope.error.message
-    assert await host.yard.approvals.page(limit=10) == []
+    assert await host.yard.state.approvals.page(limit=10) == []
     assert list((host.place / "project").iterdir()) == []
 
 
@@ -87,19 +85,19 @@ async def test_a_plugin_that_may_not_run_is_told_so_before_anybody_is_asked(tmp_
         outcome = await settle(host.yard, "Sender", command="Send", to="me")
         assert outcome.envelope.error is not None
         assert "cannot run" in outcome.envelope.error.message
-        assert await host.yard.approvals.page(limit=10) == []
+        assert await host.yard.state.approvals.page(limit=10) == []
 
 
 @pytest.mark.requirement("approval:checked-first", "s:S-29")
 async def test_a_batch_with_a_bad_item_is_not_scheduled_either(host: PluginYard) -> None:
-    call = host.yard.request(
+    call = host.yard.calls.request(
         "FileOperator", {"command1": "DeleteFile", "filePath1": "a", "command2": "WriteFile"}, origin=Origin.CHAT
     )
     async with asyncio.timeout(60):
-        outcome = await host.yard.submit(call, at="2099-01-01-10:00")
+        outcome = await host.yard.calls.submit(call, at="2099-01-01-10:00")
     assert outcome.envelope.error is not None
     assert outcome.envelope.error.code is ErrorCode.INVALID_PARAM
-    assert await host.yard.approvals.page(limit=10) == []
+    assert await host.yard.state.approvals.page(limit=10) == []
 
 
 @pytest.mark.requirement("plugin:risk:confirmed", "approval:who")
@@ -109,7 +107,7 @@ async def test_a_plugin_that_calls_itself_harmless_asks_until_its_owner_confirme
         waiting = asyncio.ensure_future(settle(host.yard, "Reader", text="x"))
         asked = await pending(host.yard)
         assert (asked.tool, asked.because) == ("Reader", "execute")
-        await host.yard.approvals.answer(asked.id, allowed=False, by="me")
+        await host.yard.state.approvals.answer(asked.id, allowed=False, by="me")
         assert (await waiting).envelope.error is not None
         confirm_read(host.yard, "Reader")
         assert (await settle(host.yard, "Reader", text="x")).envelope.error is None
@@ -119,7 +117,7 @@ async def test_a_plugin_that_calls_itself_harmless_asks_until_its_owner_confirme
         assert changed.envelope.error is not None
         assert "has changed" in changed.envelope.error.message
         waiting = asyncio.ensure_future(settle(host.yard, "Reader", text="x"))
-        await host.yard.approvals.answer((await pending(host.yard)).id, allowed=True, by="me")
+        await host.yard.state.approvals.answer((await pending(host.yard)).id, allowed=True, by="me")
         assert (await waiting).envelope.error is None
 
 
@@ -132,11 +130,11 @@ async def test_always_for_a_call_that_names_no_command_makes_no_rule_for_all_of_
     waiting = asyncio.ensure_future(settle(yard, "Sender", **arguments))
     asked = await pending(yard)
     assert asked.always_offered is False
-    assert await yard.approvals.answer(asked.id, allowed=True, by="me", always=True) is ApprovalState.ALLOWED
+    assert await yard.state.approvals.answer(asked.id, allowed=True, by="me", always=True) is ApprovalState.ALLOWED
     await waiting
-    assert await yard.approvals.rules() == []
+    assert await yard.state.approvals.rules() == []
     erasing = asyncio.ensure_future(settle(yard, "Sender", command="Erase", to="all"))
-    assert await yard.approvals.answer((await pending(yard)).id, allowed=False, by="me") is ApprovalState.DENIED
+    assert await yard.state.approvals.answer((await pending(yard)).id, allowed=False, by="me") is ApprovalState.DENIED
     assert (await erasing).envelope.error is not None
 
 
@@ -177,13 +175,13 @@ async def test_a_link_to_a_protected_place_is_that_place_in_every_mode_and_for_e
 ) -> None:
     project, yard = host.place / "project", host.yard
     link_to_workflows(project)
-    yard.approvals.mode = mode
-    await yard.approvals.add_rule(tool, "", Effect.ALLOW, by="me")
+    yard.state.approvals.mode = mode
+    await yard.state.approvals.add_rule(tool, "", Effect.ALLOW, by="me")
     waiting = asyncio.ensure_future(settle(yard, tool, **arguments))
     asked = await pending(yard)
     assert (asked.because, asked.protected, asked.always_offered) == ("protected", True, False)
     assert list((project / ".github" / "workflows").iterdir()) == []
-    await yard.approvals.answer(asked.id, allowed=True, by="me")
+    await yard.state.approvals.answer(asked.id, allowed=True, by="me")
     assert (await waiting).envelope.error is None
     assert tool == "Sender" or (project / ".github" / "workflows" / "x.yml").exists()
 
@@ -192,7 +190,7 @@ async def test_a_link_to_a_protected_place_is_that_place_in_every_mode_and_for_e
 async def test_a_batch_that_makes_its_own_way_to_a_protected_place_does_not_write_there(host: PluginYard) -> None:
     project = host.place / "project"
     link_to_workflows(project)
-    host.yard.approvals.mode = Mode.AUTO
+    host.yard.state.approvals.mode = Mode.AUTO
     outcome = await settle(
         host.yard, "FileOperator", command1="MoveFile", sourcePath1="docs", destinationPath1="moved",
         command2="WriteFile", filePath2="moved/ci/x.yml", content2="x",

@@ -11,11 +11,11 @@ from tests import postgres
 from tests.fakes import FakeClock
 from toolyard.engine.conversations import MAX_BYTES, Conversations, ConversationUpdate, FoundConversation
 from toolyard.engine.retention import KEPT_S, Retention
-from toolyard.protocol.conversation import CONVERSATION, MESSAGES, TEXT, ConversationContent
-from toolyard.protocol.failure import Failure
+from toolyard.protocol.envelope import Failure
 from toolyard.protocol.json import JsonObject
+from toolyard.protocol.records.conversation_record import CONVERSATION, MESSAGES, TEXT, ConversationContent
 from toolyard.protocol.store import PageCursor, Query, Record
-from toolyard.storage.memory import MemoryStore
+from toolyard.storage.memory_store import MemoryStore
 
 KINDS = (CONVERSATION, MESSAGES, TEXT)
 ME, OTHER = "key:me", "key:other"

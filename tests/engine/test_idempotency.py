@@ -11,8 +11,10 @@ from tests import postgres
 from tests.engine.test_recovery import Host, name_of_dead_process
 from tests.fakes import FakeClock
 from toolyard.engine.idempotency import (
+    IDEMPOTENCY,
     KEPT_S,
     MAX_RESPONSE,
+    RESPONSE,
     Conflict,
     Finished,
     Idempotency,
@@ -26,9 +28,8 @@ from toolyard.engine.idempotency import (
 from toolyard.engine.ownership import identify_process
 from toolyard.engine.retention import Retention
 from toolyard.errors import StorageError
-from toolyard.protocol.idempotency import IDEMPOTENCY, RESPONSE
 from toolyard.protocol.store import Query, Record, Store
-from toolyard.storage.memory import MemoryStore
+from toolyard.storage.memory_store import MemoryStore
 
 ASKED = IdempotentRequest(caller="key:1", key="k", fingerprint="f", call="call_1")
 ANSWER = StoredResponse(status=200, headers={"x-call-id": "call_1"}, body='{"a": "中\\u0000"}'.encode())

@@ -12,14 +12,13 @@ from hypothesis import settings
 from tests import postgres
 from tests.fakes import FakeClock
 from toolyard.config import load_config
-from toolyard.engine.feed import GAP, read_feed
 from toolyard.engine.journal import MAX_STORED
+from toolyard.engine.stored_events import GAP, read_feed
 from toolyard.errors import StorageError
-from toolyard.protocol.call import Origin
 from toolyard.protocol.envelope import Envelope, Status
 from toolyard.protocol.json import JsonObject
-from toolyard.protocol.outcome import Outcome
 from toolyard.protocol.store import Event, NewEvent, PageCursor, Query, Record, Store
+from toolyard.protocol.tool import Origin, Outcome
 from toolyard.storage.sqlite import SqliteStore
 from toolyard.yard.yard import Yard
 
@@ -42,11 +41,11 @@ async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
 @pytest.mark.requirement("caller:identity", "s:S-91")
 async def test_every_call_is_kept_with_caller_masked_arguments_envelope_and_timings(yard: Yard, project: Path) -> None:
     (project / "a.txt").write_text(f"the key is {SECRET}\n")
-    good = yard.request("Read", {"path": "a.txt"}, caller="key:1", origin=Origin.HTTP)
-    bad = yard.request("Read", {"path": "b.txt", "password": "open sesame", "encoding": SECRET}, caller="key:2")
+    good = yard.calls.request("Read", {"path": "a.txt"}, caller="key:1", origin=Origin.HTTP)
+    bad = yard.calls.request("Read", {"path": "b.txt", "password": "open sesame", "encoding": SECRET}, caller="key:2")
     for call in (good, bad):
-        await yard.settle(call)
-    entry = await yard.journal.get(good.id)
+        await yard.calls.settle(call)
+    entry = await yard.state.journal.get(good.id)
     assert entry is not None
     assert (entry["tool"], entry["state"], entry["caller"], entry["origin"]) == ("Read", "success", "key:1", "http")
     assert isinstance(entry["time_ms"], float)
@@ -59,7 +58,7 @@ async def test_every_call_is_kept_with_caller_masked_arguments_envelope_and_timi
     data = envelope["data"]
     assert isinstance(data, dict)
     assert data["content"] == "1\tthe key is [masked]"
-    entry = await yard.journal.get(bad.id)
+    entry = await yard.state.journal.get(bad.id)
     assert entry is not None
     assert (entry["state"], entry["caller"]) == ("error", "key:2")
     assert entry["arguments"] == {"path": "b.txt", "password": "[masked]", "encoding": "[masked]"}
@@ -70,8 +69,8 @@ async def test_every_call_is_kept_with_caller_masked_arguments_envelope_and_timi
 
 @pytest.mark.requirement("s:S-91")
 async def test_a_secret_that_became_known_while_a_call_ran_is_not_kept_with_its_end(yard: Yard) -> None:
-    call = yard.request("Read", {"path": "of-late-known.txt", "limit": 5})
-    await yard.journal.record_start(call)
+    call = yard.calls.request("Read", {"path": "of-late-known.txt", "limit": 5})
+    await yard.state.journal.record_start(call)
     yard.mask.add(["of-late-known"])
     envelope = Envelope(
         status=Status.SUCCESS,
@@ -80,8 +79,8 @@ async def test_a_secret_that_became_known_while_a_call_ran_is_not_kept_with_its_
         stats={"time_ms": 1.0},
         context={"cwd": ".", "params_input": dict(call.arguments), "api_key": "short"},
     )
-    await yard.journal.record_end(call, Outcome(envelope=envelope, root="/"))
-    entry = await yard.journal.get(call.id)
+    await yard.state.journal.record_end(call, Outcome(envelope=envelope, root="/"))
+    entry = await yard.state.journal.get(call.id)
     assert entry is not None
     assert entry["arguments"] == {"path": "[masked].txt", "limit": 5}
     stored = entry["envelope"]
@@ -96,20 +95,20 @@ async def test_a_yard_is_a_caller_of_its_own_and_the_command_line_is_one_for_eac
 ) -> None:
     (project / "a.txt").write_text("old\n")
     await yard.call("Read", {"path": "a.txt"})
-    (record,) = await yard.journal.page(Query(), limit=10)
+    (record,) = await yard.state.journal.page(Query(), limit=10)
     assert record.caller.startswith("yard:")
     assert (await yard.call("Write", {"path": "a.txt", "content": "new\n"})).status.value == "success"
-    other = yard.request("Write", {"path": "a.txt", "content": "newer\n"}, caller="key:9")
-    refused = (await yard.settle(other)).envelope
+    other = yard.calls.request("Write", {"path": "a.txt", "content": "newer\n"}, caller="key:9")
+    refused = (await yard.calls.settle(other)).envelope
     assert refused.error is not None  # what one caller has read, another has not
 
 
 @pytest.mark.requirement("p:P6")
 async def test_a_result_that_is_too_large_is_kept_without_its_data(yard: Yard, project: Path) -> None:
     (project / "big.txt").write_text("x" * 99 + "\n")
-    call = yard.request("Write", {"path": "new.txt", "content": "y\n" * MAX_STORED})
-    assert (await yard.settle(call)).envelope.error is None
-    entry = await yard.journal.get(call.id)
+    call = yard.calls.request("Write", {"path": "new.txt", "content": "y\n" * MAX_STORED})
+    assert (await yard.calls.settle(call)).envelope.error is None
+    entry = await yard.state.journal.get(call.id)
     assert entry is not None
     envelope = entry["envelope"]
     assert isinstance(envelope, dict)
@@ -125,14 +124,14 @@ async def test_calls_are_found_by_words_of_their_arguments_and_texts_and_page_by
         (project / f"文件{number}.txt").write_text("x\n")
         await yard.call("Read", {"path": f"文件{number}.txt"})
     await yard.call("LS", {})
-    (found,) = await yard.journal.page(Query(text="文件3"), limit=10)
+    (found,) = await yard.state.journal.page(Query(text="文件3"), limit=10)
     arguments = found.arguments
     assert arguments == {"path": "文件3.txt"}
-    assert len(await yard.journal.page(Query(text="read lines"), limit=10)) == 7
-    assert len(await yard.journal.page(Query(text="listed"), limit=10)) == 1
+    assert len(await yard.state.journal.page(Query(text="read lines"), limit=10)) == 7
+    assert len(await yard.state.journal.page(Query(text="listed"), limit=10)) == 1
     seen: list[str] = []
     after: PageCursor | None = None
-    while page := await yard.journal.page(Query(tool="Read"), limit=3, after=after):
+    while page := await yard.state.journal.page(Query(tool="Read"), limit=3, after=after):
         seen += [record.id for record in page]
         after = PageCursor(at=page[-1].started, id=page[-1].id)
     assert len(seen) == len(set(seen)) == 7
@@ -204,24 +203,24 @@ async def test_a_feed_goes_on_with_what_comes(store: Store) -> None:
 async def test_an_end_that_met_a_full_disk_is_recorded_with_the_next_one_and_the_caller_was_told(
     yard: Yard, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    first, second = yard.request("Write", {"path": "a.txt", "content": "a"}), yard.request("LS", {})
-    await yard.settle(yard.request("LS", {}))
-    real = yard.store.commit
+    first, second = yard.calls.request("Write", {"path": "a.txt", "content": "a"}), yard.calls.request("LS", {})
+    await yard.calls.settle(yard.calls.request("LS", {}))
+    real = yard.state.store.commit
 
     async def full(changes: Sequence[Record], events: Sequence[NewEvent] = (), **more: bool) -> bool:
         if changes and changes[0].id == first.id and changes[0].state != "running":
             raise StorageError("the disk is full")
         return await real(changes, events, **more)
 
-    monkeypatch.setattr(yard.store, "commit", full)
-    assert (await yard.settle(first)).envelope.error is None
-    entry = await yard.journal.get(first.id)
+    monkeypatch.setattr(yard.state.store, "commit", full)
+    assert (await yard.calls.settle(first)).envelope.error is None
+    entry = await yard.state.journal.get(first.id)
     assert entry is not None
     assert entry["state"] == "running"
-    monkeypatch.setattr(yard.store, "commit", real)
-    await yard.settle(second)
+    monkeypatch.setattr(yard.state.store, "commit", real)
+    await yard.calls.settle(second)
     for call in (first, second):
-        entry = await yard.journal.get(call.id)
+        entry = await yard.state.journal.get(call.id)
         assert entry is not None
         assert entry["state"] == "success"
 
@@ -230,8 +229,8 @@ async def test_an_end_that_met_a_full_disk_is_recorded_with_the_next_one_and_the
 async def test_a_call_that_reads_is_recorded_with_its_end_and_has_no_result_without_a_record(
     yard: Yard, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    recorded, unrecorded = yard.request("LS", {}), yard.request("LS", {})
-    real, commits = yard.store.commit, list[tuple[str, ...]]()
+    recorded, unrecorded = yard.calls.request("LS", {}), yard.calls.request("LS", {})
+    real, commits = yard.state.store.commit, list[tuple[str, ...]]()
 
     async def note(changes: Sequence[Record], events: Sequence[NewEvent] = (), **more: bool) -> bool:
         commits.append(tuple(event.type for event in events))
@@ -240,23 +239,28 @@ async def test_a_call_that_reads_is_recorded_with_its_end_and_has_no_result_with
     async def full(*_: object, **__: object) -> bool:
         raise StorageError("the disk is full")
 
-    monkeypatch.setattr(yard.store, "commit", note)
-    await yard.settle(recorded)
+    monkeypatch.setattr(yard.state.store, "commit", note)
+    await yard.calls.settle(recorded)
     assert commits == [("call.started", "call.finished")]
-    monkeypatch.setattr(yard.store, "commit", full)
+    monkeypatch.setattr(yard.state.store, "commit", full)
     with pytest.raises(StorageError):
-        await yard.settle(unrecorded)
-    monkeypatch.setattr(yard.store, "commit", real)
-    await yard.settle(yard.request("LS", {}))
-    assert await yard.journal.get(unrecorded.id) is None
+        await yard.calls.settle(unrecorded)
+    monkeypatch.setattr(yard.state.store, "commit", real)
+    await yard.calls.settle(yard.calls.request("LS", {}))
+    assert await yard.state.journal.get(unrecorded.id) is None
 
 
 @pytest.mark.requirement("runner:journal", "r:R62")
 async def test_a_call_that_ends_while_its_late_start_is_stored_is_recorded_as_ended(
     yard: Yard, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    call, real, stored, refused = yard.request("LS", {}), yard.store.commit, asyncio.Event(), asyncio.Event()
-    await yard.journal.record_start(call, deferred=True)
+    call, real, stored, refused = (
+        yard.calls.request("LS", {}),
+        yard.state.store.commit,
+        asyncio.Event(),
+        asyncio.Event(),
+    )
+    await yard.state.journal.record_start(call, deferred=True)
 
     async def commit(changes: Sequence[Record], events: Sequence[NewEvent] = (), **more: bool) -> bool:
         """Let the journal learn that the start is stored just before it learns that the end is refused."""
@@ -269,23 +273,23 @@ async def test_a_call_that_ends_while_its_late_start_is_stored_is_recorded_as_en
             await starting
         return is_stored
 
-    monkeypatch.setattr(yard.store, "commit", commit)
+    monkeypatch.setattr(yard.state.store, "commit", commit)
     async with asyncio.timeout(60):
-        starting = asyncio.create_task(yard.journal.record_deferred_start(call))
+        starting = asyncio.create_task(yard.state.journal.record_deferred_start(call))
         await stored.wait()
         context: JsonObject = {"cwd": ".", "params_input": {}}
         ended = Envelope(status=Status.SUCCESS, data={}, text="Listed it.", stats={"time_ms": 1.0}, context=context)
-        await yard.journal.record_end(call, Outcome(envelope=ended, root="/"))
+        await yard.state.journal.record_end(call, Outcome(envelope=ended, root="/"))
     assert refused.is_set()
-    entry = await yard.journal.get(call.id)
+    entry = await yard.state.journal.get(call.id)
     assert entry is not None
     assert (entry["state"], entry["text"]) == ("success", "Listed it.")
 
 
 @pytest.mark.requirement("cli:records")
 async def test_a_call_with_a_very_long_integer_runs_and_is_recorded_exactly(yard: Yard) -> None:
-    call = yard.request("LS", {"limit": 10**30})
-    await yard.settle(call)
-    entry = await yard.journal.get(call.id)
+    call = yard.calls.request("LS", {"limit": 10**30})
+    await yard.calls.settle(call)
+    entry = await yard.state.journal.get(call.id)
     assert entry is not None
     assert entry["arguments"] == {"limit": 10**30}

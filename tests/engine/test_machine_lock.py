@@ -9,7 +9,7 @@ import pytest
 
 from toolyard.config import load_config
 from toolyard.protocol.store import Record
-from toolyard.workspace.machine_lock import MachineLock, list_machines
+from toolyard.workspace.changes.locks import MachineLock, list_machines
 from toolyard.yard.yard import Yard
 
 pytestmark = pytest.mark.requirement("container:machine-name")
@@ -18,7 +18,7 @@ HOLDER = """
 import socket, sys
 from pathlib import Path
 socket.gethostname = lambda: "first"
-from toolyard.workspace.machine_lock import MachineLock
+from toolyard.workspace.changes.locks import MachineLock
 lock = MachineLock.acquire(Path(sys.argv[1]))
 print("held", flush=True)
 input()
@@ -34,11 +34,11 @@ async def leave_running_call(yard: Yard) -> None:
     record = Record(
         kind="call", id="call_1", state="running", owner=yard.boot.name, created=1.0, updated=1.0, body={"tool": "LS"}
     )
-    assert await yard.store.commit([record])
+    assert await yard.state.store.commit([record])
 
 
 async def get_state(yard: Yard) -> str:
-    call = await yard.store.get("call", "call_1")
+    call = await yard.state.store.get("call", "call_1")
     assert call is not None
     return call.state
 
@@ -51,10 +51,10 @@ async def test_what_an_earlier_machine_left_running_ends_when_the_machine_is_gon
     await leave_running_call(first)
     second = open_as("second", home, monkeypatch)
     async with second:
-        assert (await second.recover()).calls == 0
+        assert (await second.state.recover()).calls == 0
         assert await get_state(second) == "running"
-        await first.store.close()  # as its end closes it
-        assert (await second.recover()).calls == 1
+        await first.state.store.close()  # as its end closes it
+        assert (await second.state.recover()).calls == 1
         assert await get_state(second) == "interrupted"
     await first.close()
 

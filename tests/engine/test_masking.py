@@ -8,9 +8,9 @@ from urllib.parse import quote, quote_plus, urlencode
 
 import pytest
 
-from toolyard.engine.masking import MASK, Mask
-from toolyard.protocol.approval_record import HiddenText
 from toolyard.protocol.json import Json
+from toolyard.protocol.mask import MASK, Mask
+from toolyard.protocol.records.approval_record import HiddenText
 
 pytestmark = pytest.mark.requirement("envelope:context:params-masked")
 

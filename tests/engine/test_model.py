@@ -24,16 +24,15 @@ from hypothesis.stateful import (
 from tests import postgres
 from tests.fakes import FakeClock
 from toolyard.engine.approvals import Approvals
-from toolyard.engine.permission_request import PermissionRequest
+from toolyard.engine.rules import PermissionRequest
 from toolyard.engine.tasks import CallbackAnswer, Tasks, repeat_arguments
 from toolyard.errors import StorageError
-from toolyard.protocol.approval import ApprovalState, Mode
-from toolyard.protocol.call import Origin, ToolCall
-from toolyard.protocol.failure import Failure
+from toolyard.protocol.access import ApprovalState, Mode
+from toolyard.protocol.envelope import Failure
 from toolyard.protocol.json import Json
+from toolyard.protocol.records.task_record import TaskState, state_from_callback
 from toolyard.protocol.store import Query, Store
-from toolyard.protocol.task import TaskState, state_from_callback
-from toolyard.protocol.tool import Risk, ToolSpec
+from toolyard.protocol.tool import Origin, Risk, ToolCall, ToolSpec
 
 BODIES: list[Json] = [{"status": "Succeed"}, {"status": "Failed"}, {"n": 1}]
 SPEC = ToolSpec(name="Tool", description="", parameters={}, risk=Risk.WRITE)

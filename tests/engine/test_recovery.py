@@ -17,7 +17,6 @@ from tests.fakes import FakeClock
 from toolyard.engine.approvals import Approvals
 from toolyard.engine.idempotency import Idempotency
 from toolyard.engine.journal import Journal
-from toolyard.engine.masking import Mask
 from toolyard.engine.ownership import OwnerLock, identify_process, is_owned, is_owner_alive
 from toolyard.engine.recovery import GRACE_S, Recovery, RecoveryReport
 from toolyard.engine.schedules import Schedules
@@ -25,11 +24,11 @@ from toolyard.engine.tasks import Tasks
 from toolyard.engine.turns import Turns
 from toolyard.errors import AlreadyOwned
 from toolyard.liveness import process_start_time
-from toolyard.protocol.approval import ApprovalState, Mode
-from toolyard.protocol.call import ToolCall
-from toolyard.protocol.outcome import Outcome
+from toolyard.protocol.access import ApprovalState, Mode
+from toolyard.protocol.mask import Mask
+from toolyard.protocol.records.task_record import Process, Task, TaskState
 from toolyard.protocol.store import Query, Record, Store
-from toolyard.protocol.task import Process, Task, TaskState
+from toolyard.protocol.tool import Outcome, ToolCall
 
 MACHINE = socket.gethostname()
 PENDING = 10_000 if os.environ.get("HYPOTHESIS_PROFILE") == "soak" else 2_000  # the same work on a smaller heap
@@ -62,13 +61,9 @@ class Host:
         self.turns = Turns(store, self.clock, owner=owner, mask=Mask())
         self.approvals = Approvals(store, self.clock, mode=Mode.ASK, owner=owner)
         self.schedules = Schedules(
-            store, self.clock, zone=ZoneInfo("UTC"), owner=owner, settle=self._never, approve=self._approve
+            store, self.clock, zone=lambda: ZoneInfo("UTC"), owner=owner, settle=self._never, approve=self._approve
         )
-        self.recovery = Recovery(
-            store=store, clock=self.clock, journal=self.journal, schedules=self.schedules, approvals=self.approvals,
-            tasks=self.tasks, idempotency=self.idempotency, turns=self.turns, takes_over=True,
-            is_detached=lambda plugin: plugin == detached,
-        )  # fmt: skip
+        self.recovery = Recovery(self, self.clock, takes_over=True, is_detached=lambda plugin: plugin == detached)
 
     async def leave(self, kind: str, id_: str, state: str, **body: str) -> None:
         """A record of this host that has not ended."""

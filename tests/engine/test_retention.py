@@ -156,8 +156,8 @@ async def test_a_file_that_is_written_again_and_again_takes_little_room_in_the_s
             written += len(content)
             envelope = await yard.call("Write", {"file_path": "a.txt", "content": content})
             assert envelope.status == "success"
-        call = (await yard.journal.page(Query(), limit=1))[0]
-        told = await yard.journal.get(call.id)
+        call = (await yard.state.journal.page(Query(), limit=1))[0]
+        told = await yard.state.journal.get(call.id)
     assert told is not None
     assert told["arguments"] == {"file_path": "a.txt", "content": content}
     assert measure_used_bytes(tmp_path / "home/state.db") < 3 * written  # 8 times as much before bodies were compressed

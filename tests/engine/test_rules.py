@@ -8,16 +8,13 @@ import pytest
 from tests.engine.held_store import HeldStore
 from tests.fakes import FakeClock
 from tests.waiting import wait_for_value
-from toolyard.engine.permission_request import PermissionRequest
-from toolyard.engine.rule_uses import RuleUses
-from toolyard.engine.rules import MAX_FOR_CHATS, Rules, new_rule
-from toolyard.protocol.approval import DecisionReason, Effect, Mode
-from toolyard.protocol.audit import Actor
-from toolyard.protocol.call import Origin, ToolCall
-from toolyard.protocol.failure import Failure
-from toolyard.protocol.rule import RULE
-from toolyard.protocol.tool import Risk, ToolSpec
-from toolyard.storage.memory import MemoryStore
+from toolyard.engine.rules import MAX_FOR_CHATS, PermissionRequest, Rules, RuleUses, new_rule
+from toolyard.protocol.access import DecisionReason, Effect, Mode
+from toolyard.protocol.envelope import Failure
+from toolyard.protocol.records.approval_record import RULE
+from toolyard.protocol.records.audit_record import Actor
+from toolyard.protocol.tool import Origin, Risk, ToolCall, ToolSpec
+from toolyard.storage.memory_store import MemoryStore
 
 ME = Actor(name="me")
 

@@ -17,20 +17,16 @@ from hypothesis import strategies as st
 from tests.fakes import Endless, FakeClock, FakeTool, ListJournal, Work, says
 from tests.waiting import wait_until_blocking
 from toolyard.engine import runner
-from toolyard.engine.inline import go_to_event_loop
 from toolyard.engine.journal import Journal
-from toolyard.engine.masking import Mask
 from toolyard.engine.model_view import ModelView
 from toolyard.engine.registry import Registry
 from toolyard.engine.runner import Runner
-from toolyard.protocol.call import Origin, ToolCall
 from toolyard.protocol.content import Media, Text
-from toolyard.protocol.envelope import ErrorCode, Fault, Status
-from toolyard.protocol.failure import Failure, Reason
-from toolyard.protocol.outcome import Extras, Result
+from toolyard.protocol.envelope import ErrorCode, Extras, Failure, Fault, Reason, Status
+from toolyard.protocol.mask import Mask
 from toolyard.protocol.result_limits import MAX_BYTES, Direction
 from toolyard.protocol.store import NewEvent, Query, Record
-from toolyard.protocol.tool import Checkpoint, Risk, ToolSpec
+from toolyard.protocol.tool import Checkpoint, Origin, Result, Risk, ToolCall, ToolSpec
 from toolyard.storage.sqlite import SqliteStore
 from toolyard.tools.thread import in_thread
 from toolyard.workspace.outputs import Outputs
@@ -235,9 +231,8 @@ def until_expired(checkpoint: Checkpoint) -> None:
 
 
 @pytest.mark.requirement("runner:truth")
-@pytest.mark.parametrize("inline", [False, True])
 async def test_a_write_that_ends_after_its_deadline_is_told_as_done(
-    project: Path, monkeypatch: pytest.MonkeyPatch, inline: bool
+    project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(runner, "_GRACE_S", 0.0)
 
@@ -248,17 +243,15 @@ async def test_a_write_that_ends_after_its_deadline_is_told_as_done(
 
         return await in_thread(work)
 
-    bench = Bench(project, writes, timeout_s=0.05, risk=Risk.WRITE, runs_inline=inline)
-    bench.journal.runs_inline = inline
+    bench = Bench(project, writes, timeout_s=0.05, risk=Risk.WRITE)
     bench.clock.monotonic = time.monotonic  # type: ignore[method-assign]
     outcome = await asyncio.wait_for(bench.runner.settle(bench.call()), WAIT_S)
     assert (outcome.envelope.status, outcome.envelope.text) == (Status.SUCCESS, "Written.")
 
 
 @pytest.mark.requirement("runner:truth", "runner:deadline")
-@pytest.mark.parametrize("inline", [False, True])
 async def test_a_tool_that_goes_on_after_its_deadline_is_not_told_as_stopped(
-    project: Path, monkeypatch: pytest.MonkeyPatch, inline: bool
+    project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(runner, "_GRACE_S", 0.05)
     let_go = threading.Event()
@@ -270,8 +263,7 @@ async def test_a_tool_that_goes_on_after_its_deadline_is_not_told_as_stopped(
 
         return await in_thread(work)
 
-    bench = Bench(project, goes_on, timeout_s=0.05, runs_inline=inline)
-    bench.journal.runs_inline = inline
+    bench = Bench(project, goes_on, timeout_s=0.05)
     outcome = await asyncio.wait_for(bench.runner.settle(bench.call()), WAIT_S)
     let_go.set()
     assert outcome.envelope.error == Fault(ErrorCode.TIMEOUT, "Fake did not finish within 0.05 s.")
@@ -342,8 +334,6 @@ async def test_when_the_waiting_task_is_cancelled_the_tool_stops_and_the_journal
 class Holding(SqliteStore):
     """Keeps whoever commits waiting when others can see it already."""
 
-    works_inline = False  # it waits on the event loop
-
     def __init__(self, file: Path, commit: int) -> None:
         super().__init__(file)
         self._left, self.seen, self.let_go = commit, asyncio.Event(), asyncio.Event()
@@ -364,7 +354,9 @@ async def test_a_call_cancelled_while_the_journal_is_written_ends_there_as_it_en
 ) -> None:
     store = Holding(tmp_path / "state.db", commit)
     journal = Journal(store, FakeClock(), owner="me", mask=Mask())
-    runner = Runner(Registry([FakeTool(says)]), root=str(project), clock=FakeClock(), journal=journal, mask=Mask())
+    runner = Runner(
+        Registry([FakeTool(says, risk=Risk.WRITE)]), root=str(project), clock=FakeClock(), journal=journal, mask=Mask()
+    )
     running = asyncio.create_task(runner.settle(ToolCall(id="c1", tool="Fake", origin=Origin.CHAT)))
     async with asyncio.timeout(WAIT_S):
         await store.seen.wait()
@@ -624,7 +616,6 @@ async def test_a_call_that_waits_for_permission_can_be_cancelled_and_the_questio
     asked, gone = asyncio.Event(), asyncio.Event()
 
     async def permit(call: ToolCall, spec: ToolSpec) -> ToolCall:
-        await go_to_event_loop()
         asked.set()
         try:
             await asyncio.Event().wait()

@@ -6,10 +6,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from toolyard.engine.schedule_time import iterate_cron, parse_time
-from toolyard.engine.typed_time import normalize_time
-from toolyard.protocol.envelope import ErrorCode
-from toolyard.protocol.failure import Failure
+from toolyard.engine.schedule_time import iterate_cron, normalize_time, parse_time
+from toolyard.protocol.envelope import ErrorCode, Failure
 
 SHANGHAI, BERLIN, KOLKATA = ZoneInfo("Asia/Shanghai"), ZoneInfo("Europe/Berlin"), ZoneInfo("Asia/Kolkata")
 NOW = datetime(2026, 11, 15, 9, 30, tzinfo=UTC)

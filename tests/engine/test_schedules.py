@@ -17,13 +17,11 @@ from tests.fakes import FakeClock
 from tests.waiting import run_loop_once, wait_for_value, wait_until
 from toolyard.engine.schedules import Schedules
 from toolyard.errors import StorageError, StorageIndexDamaged
-from toolyard.protocol.call import Origin, ToolCall
-from toolyard.protocol.envelope import Envelope, ErrorCode, Fault, Status
-from toolyard.protocol.failure import Failure, Reason
-from toolyard.protocol.outcome import Outcome
-from toolyard.protocol.schedule import Schedule, ScheduleRun, ScheduleState
+from toolyard.protocol.envelope import Envelope, ErrorCode, Failure, Fault, Reason, Status
+from toolyard.protocol.records.schedule_record import Schedule, ScheduleRun, ScheduleState
 from toolyard.protocol.store import PageCursor, Query, Record, Store
-from toolyard.storage.memory import MemoryStore
+from toolyard.protocol.tool import Origin, Outcome, ToolCall
+from toolyard.storage.memory_store import MemoryStore
 from toolyard.storage.sqlite import SqliteStore
 
 ZONE = ZoneInfo("Asia/Shanghai")
@@ -44,7 +42,7 @@ class Bench:
         self.work: Callable[[ToolCall], Awaitable[Outcome]] = self._done
         self.approved = "digest"
         self.schedules = Schedules(
-            self.store, self.clock, zone=ZONE, owner="boot", settle=self._settle, approve=self._approve
+            self.store, self.clock, zone=lambda: ZONE, owner="boot", settle=self._settle, approve=self._approve
         )
 
     async def add(self, at: str = "2026-11-15-18:00", cron: str = "", tool: str = "Tool") -> Schedule:

@@ -9,18 +9,15 @@ import pytest
 from tests.fakes import FakeClock, FakeTool
 from toolyard.engine.clock import SystemClock
 from toolyard.engine.journal import Journal
-from toolyard.engine.masking import Mask
 from toolyard.engine.registry import Registry
 from toolyard.engine.runner import Runner
 from toolyard.errors import StorageError, StorageInDoubt
-from toolyard.protocol.call import ToolCall
-from toolyard.protocol.call_record import CALL
-from toolyard.protocol.envelope import Envelope, Status
-from toolyard.protocol.failure import Failure, Reason
-from toolyard.protocol.outcome import Result
+from toolyard.protocol.envelope import Envelope, Failure, Reason, Status
+from toolyard.protocol.mask import Mask
+from toolyard.protocol.records.call_record import CALL
 from toolyard.protocol.store import NewEvent, Record
-from toolyard.protocol.tool import Checkpoint
-from toolyard.storage.memory import MemoryStore
+from toolyard.protocol.tool import Checkpoint, Result, ToolCall
+from toolyard.storage.memory_store import MemoryStore
 
 pytestmark = pytest.mark.requirement("hosts:one-story")
 

@@ -10,10 +10,10 @@ import pytest
 from tests import postgres
 from tests.fakes import FakeClock
 from toolyard.engine.tasks import CallbackAnswer, Tasks
-from toolyard.protocol.call import ToolCall
 from toolyard.protocol.json import Json, JsonObject
+from toolyard.protocol.records.task_record import PendingCall, Task, TaskState, write_result
 from toolyard.protocol.store import Query, Store
-from toolyard.protocol.task import PendingCall, Task, TaskState, write_result
+from toolyard.protocol.tool import ToolCall
 
 RECEIPT = "Submitted. {{VCP_ASYNC_RESULT::Video::req-1}}"
 DONE: Json = {"requestId": "req-1", "status": "Succeed", "message": "The film is ready."}

@@ -5,10 +5,10 @@ from dataclasses import replace
 import pytest
 
 from tests.fakes import FakeClock
-from toolyard.engine.masking import Mask
 from toolyard.engine.turns import MAX_STORED, REPEATED_S, StoredRound, StoredTurn, Turns, TurnState
 from toolyard.protocol.json import JsonObject
-from toolyard.storage.memory import MemoryStore
+from toolyard.protocol.mask import Mask
+from toolyard.storage.memory_store import MemoryStore
 
 pytestmark = pytest.mark.requirement("repeat:crash")
 CALLS = (("call_1", "Say"), ("", "?"))

@@ -9,9 +9,9 @@ import pytest
 
 from tests.waiting import run_loop_once
 from toolyard.config import load_config
-from toolyard.engine.unattended_queue import UnattendedQueue
-from toolyard.protocol.call import Origin
+from toolyard.protocol.tool import Origin
 from toolyard.tools.unattended import Unattended
+from toolyard.yard.calls import UnattendedQueue
 from toolyard.yard.yard import Yard
 
 pytestmark = pytest.mark.requirement("approval:auto-safe")
@@ -74,13 +74,13 @@ async def test_a_call_that_is_cancelled_while_it_is_judged_asks_nobody(
     project = tmp_path / "project"
     project.mkdir()
     async with Yard(load_config(project, tmp_path / "home")) as yard:
-        call = replace(yard.request("Write", {"path": "a", "content": "a"}, origin=Origin.CHAT), auto_safe=True)
-        settling = asyncio.create_task(yard.settle(call))
+        call = replace(yard.calls.request("Write", {"path": "a", "content": "a"}, origin=Origin.CHAT), auto_safe=True)
+        settling = asyncio.create_task(yard.calls.settle(call))
         assert await asyncio.to_thread(judges.wait, 60)
-        assert yard.cancel(call.id)
+        assert yard.calls.cancel(call.id)
         for _ in range(20):
             await run_loop_once()  # until whoever judges has heard of it
         go.set()
         outcome = await asyncio.wait_for(settling, 60)
         assert outcome.envelope.context["reason"] == "CANCELLED"
-        assert await yard.approvals.page(limit=5) == []
+        assert await yard.state.approvals.page(limit=5) == []

@@ -6,7 +6,7 @@ import logging
 import pytest
 
 from tests.waiting import run_loop_once
-from toolyard.engine.uncancellable import uncancellable
+from toolyard.engine.cancellation import uncancellable
 
 pytestmark = pytest.mark.requirement("p:P3")
 

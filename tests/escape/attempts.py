@@ -6,6 +6,7 @@ Operations are functions of the attackers; ``target`` and ``other`` may name fac
 from dataclasses import dataclass
 from enum import StrEnum
 
+from tests.sampling import sample
 from toolyard.protocol.access import ConfinementLevel
 
 FILES, FULL = ConfinementLevel.FILES, ConfinementLevel.FULL
@@ -297,3 +298,5 @@ def _privileges() -> list[Attempt]:
 
 
 ATTEMPTS: tuple[Attempt, ...] = (*_protected(), *_other_files(), *_processes(), *_sockets(), *_privileges())
+# What unconfined plugins attempt too: of each operation the first, in a soak all.
+CONTROLLED = sample((attempt for attempt in ATTEMPTS if attempt.control is not Control.NONE), lambda one: one.operation)

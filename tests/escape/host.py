@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from tests.escape.attempts import ATTEMPTS, Control, Kind
+from tests.escape.attempts import ATTEMPTS, CONTROLLED, Kind
 from tests.escape.scene import Scene, make_set_id_program
 from tests.plugins.folders import manifest_text
 from tests.waiting import PATIENCE_S, wait_until
@@ -20,13 +20,13 @@ from toolyard.config import load_config
 from toolyard.confinement import landlock, seccomp
 from toolyard.confinement.level import list_missing_everywhere
 from toolyard.errors import ToolyardError
-from toolyard.plugins.cold_starter import ColdChild
-from toolyard.plugins.git_source import GitSource, fetch_commit
-from toolyard.plugins.launch import Launch
-from toolyard.plugins.static_plugins import StaticValues
-from toolyard.plugins.warm.warm_starter import WarmStarter
+from toolyard.plugins.long_work.static_plugins import StaticValues
+from toolyard.plugins.package.install import GitSource, fetch_commit
+from toolyard.plugins.process.cold_starter import ColdChild
+from toolyard.plugins.process.launch import Launch
+from toolyard.plugins.process.warm.warm_starter import WarmStarter
 from toolyard.protocol.access import AccessChoice, ConfinementLevel
-from toolyard.protocol.failure import Failure
+from toolyard.protocol.envelope import Failure
 from toolyard.tools.validation import program
 from toolyard.yard.yard import Yard
 
@@ -152,7 +152,7 @@ class Host:
         (folder / "attempts.tsv").write_text("".join(row + "\n" for row in rows))
 
     async def call(self, path: StartPath) -> None:
-        outcome = await self.yard.settle(self.yard.request(path.plugin, {}))
+        outcome = await self.yard.calls.settle(self.yard.calls.request(path.plugin, {}))
         assert outcome.envelope.error is None, f"{path.name}: {outcome.envelope.error}"
         self.levels[path.name] = str(outcome.envelope.context["confinement"])
 
@@ -165,7 +165,7 @@ class Host:
             manifest_text("Victim", pluginType="asynchronous", communication=PATIENT)
         )
         self.yard.plugins.plugins.refresh()
-        outcome = await self.yard.settle(self.yard.request("Victim", {}))
+        outcome = await self.yard.calls.settle(self.yard.calls.request("Victim", {}))
         assert outcome.envelope.error is None, outcome.envelope.error
         pid = (self.scene.home / "plugin-data/Victim/pid").read_text()
         guardian = self.yard.plugins.host.children.guardian_pid
@@ -193,7 +193,7 @@ async def run_asynchronous(host: Host, path: StartPath) -> None:
 async def run_static(host: Host, path: StartPath) -> None:
     placeholders = {"systemPromptPlaceholders": [{"placeholder": "{{Attack}}"}]}
     host.add_plugin(path, pluginType="static", capabilities=placeholders)
-    values = StaticValues(host.yard.plugins.host, host.yard.store, host.yard.plugins.host.now)
+    values = StaticValues(host.yard.plugins.host, host.yard.state.store, host.yard.plugins.host.now)
     plugin = host.get_plugin(path)
     host.yard.plugins.host.make_data_folder(plugin.name)
     await values.update(plugin, plugin.manifest)
@@ -232,7 +232,7 @@ async def _other_calls(host: Host, path: StartPath, starter: WarmStarter, key: H
     facts, server = host.scene.facts, starter.servers._servers.get(key)
     began = host.data_folder(path) / "wait"
     began.mkdir()
-    calls = [asyncio.create_task(host.yard.settle(host.yard.request(path.plugin, {}))) for _ in range(2)]
+    calls = [asyncio.create_task(host.yard.calls.settle(host.yard.calls.request(path.plugin, {}))) for _ in range(2)]
     await wait_until(lambda: len(os.listdir(began)) == len(calls))
     await wait_until(lambda: (len(server.spares) if server else starter.standbys.count_ready(key)) > 1)
     host.scene.facts = facts | {
@@ -337,7 +337,7 @@ START_PATHS = (
 )  # fmt: skip
 CONTROLS = tuple(
     StartPath(f"unconfined {language}", language, run_cold, choice=UNCONFINED,
-              only=lambda attempt: attempt.control is not Control.NONE)
+              only=lambda attempt: attempt in CONTROLLED)
     for language in PROGRAMS
 )  # fmt: skip
 

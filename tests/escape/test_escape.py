@@ -12,9 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.escape.attempts import ATTEMPTS, Attempt, Control
+from tests.escape.attempts import ATTEMPTS, CONTROLLED, Attempt, Control
 from tests.escape.host import CONTROLS, START_PATHS, StartPath
 from tests.programs import find_program
+from tests.sampling import SOAK
 from tests.workspace.nobody import NOBODY, find_shared_python
 from toolyard.confinement.level import measure_confinement
 from toolyard.confinement.profile import Profile
@@ -27,8 +28,7 @@ pytestmark = [
 ]
 ROOT = Path(__file__).parents[2]
 LIMIT_S = 400
-SOAK = os.environ.get("HYPOTHESIS_PROFILE") == "soak"
-WITH_CONTROL = [attempt for attempt in ATTEMPTS if attempt.control is not Control.NONE]
+USERS = ["this user", "unprivileged"] if SOAK else ["this user"]
 NOT_OFFERED = ("ENOSYS", "EAFNOSUPPORT", "EPROTONOSUPPORT", "ENOPROTOOPT", "EADDRNOTAVAIL")  # by this kernel
 
 
@@ -45,14 +45,12 @@ class Report:
         return self.results.get(path.name, {}).get(attempt.name)
 
 
-@pytest.fixture(scope="session", params=["this user", "unprivileged"])
+@pytest.fixture(scope="session", params=USERS)
 def report(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Report:
-    """Let the attackers run as the user of the tests and as one without privileges, once for all workers."""
+    """Let the attackers run as the user of the tests, in a soak also as nobody, once for all workers."""
     is_unprivileged = request.param == "unprivileged"
     if is_unprivileged and os.geteuid() != 0:
         pytest.skip("the tests run without privileges already")
-    if is_unprivileged and not SOAK:
-        pytest.skip("all attempts once more as another user: only in the soak")
     base = tmp_path_factory.getbasetemp()
     place = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / f"escape-{request.param.split()[0]}"
     with open(f"{place}.lock", "w") as lock:
@@ -95,9 +93,9 @@ def test_an_attempt_is_stopped_on_every_start_path(report: Report, attempt: Atte
 
 
 @pytest.mark.requirement("confinement:escape:control")
-@pytest.mark.parametrize("attempt", WITH_CONTROL, ids=lambda attempt: attempt.name)
+@pytest.mark.parametrize("attempt", CONTROLLED, ids=lambda attempt: attempt.name)
 def test_an_attempt_succeeds_without_confinement(report: Report, attempt: Attempt) -> None:
-    """An attempt that could not succeed anyway would prove nothing."""
+    """An attempt that could not succeed anyway would prove nothing: one of each operation, in a soak all of them."""
     if attempt.control is Control.ROOT and not report.is_root:
         pytest.skip("it needs root")
     found = {path.name: result for path in CONTROLS if (result := report.find(path, attempt))}

@@ -20,15 +20,15 @@ from typing import Any
 import pytest
 
 from tests.plugins.folders import manifest_text
+from tests.sampling import SOAK
 from toolyard.config import load_config
 from toolyard.confinement.level import measure_confinement
 from toolyard.confinement.profile import Profile
-from toolyard.plugins.plugin import Plugin, PluginState
+from toolyard.plugins.package.plugin import Plugin, PluginState
 from toolyard.protocol.access import ConfinementLevel
-from toolyard.protocol.failure import Failure
+from toolyard.protocol.envelope import Failure
 from toolyard.yard.yard import Yard
 
-SOAK = os.environ.get("HYPOTHESIS_PROFILE") == "soak"
 STARTS = 40 if SOAK else 12  # while a path is replaced again and again
 SECRET = "LINK-SECRET"
 pytestmark = [
@@ -242,7 +242,7 @@ def put_link(case: Case, link: str, place: Path) -> None:
 
 async def call(yard: Yard) -> str:
     """Call the plugin; return what it says, or why it could not."""
-    outcome = await yard.settle(yard.request("Plugin", {}))
+    outcome = await yard.calls.settle(yard.calls.request("Plugin", {}))
     return json.dumps(outcome.envelope.data) + outcome.envelope.text
 
 
@@ -377,7 +377,7 @@ async def test_two_plugins_do_not_write_outside_together(world: World) -> None:
     )
     async with world.open_yard(trusted=True) as yard:
         assert "found" in await call(yard)
-        outcome = await yard.settle(yard.request("Other", {}))
+        outcome = await yard.calls.settle(yard.calls.request("Other", {}))
         assert outcome.envelope.error is None, outcome.envelope.error
         assert case.path.is_symlink()
         said = await call(yard)
@@ -433,7 +433,7 @@ async def test_ordinary_links_go_on_working(world: World) -> None:
     )
     async with world.open_yard() as yard:
         allow(yard)
-        outcome = await yard.settle(yard.request("Plugin", {}))
+        outcome = await yard.calls.settle(yard.calls.request("Plugin", {}))
     assert outcome.envelope.error is None, outcome.envelope.error
     assert outcome.envelope.data == {"texts": ["code", "code"], "python": str(world.folder / ".venv")}
 

@@ -6,10 +6,9 @@ from typing import Any
 from tests.fakes import FakeTool
 from tests.gateway.serving import Gateway
 from tests.gateway.upstream import DONE, Script, chunk, completion
-from toolyard.protocol.call import ToolCall
 from toolyard.protocol.content import Media, Text
-from toolyard.protocol.outcome import Extras, Result
-from toolyard.protocol.tool import Checkpoint
+from toolyard.protocol.envelope import Extras
+from toolyard.protocol.tool import Checkpoint, Result, ToolCall
 
 LARGE = Media("image/png", b"\x89PNG\r\n\x1a\n" + b"x" * 20_000, "chart.png")
 SMALL = Media("image/png", b"\x89PNG\r\n\x1a\n" + b"x" * 100, "dot.png")

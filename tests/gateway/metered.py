@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 
 from toolyard.config import load_config
-from toolyard.web.server import Server, ServerOptions
+from toolyard.web.server.lifecycle import Server, ServerOptions
 
 BEAT_S = 0.005
 USUAL_S = 0.006  # for the work of ``slowness`` on the machine for which the limits were made

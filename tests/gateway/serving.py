@@ -22,22 +22,21 @@ from tests.gateway.upstream import Answers, Provider, provider
 from tests.waiting import wait_until
 from toolyard.config import load_config
 from toolyard.engine.clock import SystemClock
-from toolyard.engine.masking import Mask
-from toolyard.gateway.chat import Chat
-from toolyard.gateway.media.media_link import MediaLinks
+from toolyard.gateway.chats import Chat
+from toolyard.gateway.client_request import ClientRequest
+from toolyard.gateway.media_links import MediaLinks
 from toolyard.gateway.providers.answer import Limits
-from toolyard.protocol.call import ToolCall
 from toolyard.protocol.json import JsonObject
-from toolyard.protocol.outcome import Result
+from toolyard.protocol.mask import Mask
 from toolyard.protocol.request_text import format_request
-from toolyard.protocol.tool import Checkpoint
-from toolyard.web.connection import BoundedHttpProtocol
+from toolyard.protocol.tool import Checkpoint, Result, ToolCall
 from toolyard.web.drain import Drain
-from toolyard.web.idempotent_runs import IdempotentRuns
-from toolyard.web.routes import chat as chat_routes
+from toolyard.web.idempotency import IdempotentRequests
+from toolyard.web.routes import chats as chat_routes
 from toolyard.web.routes import models, passthrough
 from toolyard.web.security.principal import PRINCIPAL, Principal
 from toolyard.web.security.scope import Scope as KeyScope
+from toolyard.web.server.connection import BoundedHttpProtocol
 from toolyard.yard.chat import make_chat
 from toolyard.yard.yard import Yard
 
@@ -62,12 +61,12 @@ class Gateway:
 
     async def complete(self, text: str = "Hi.", **more: Any) -> dict[str, Any]:
         """The answer in one piece, by the port."""
-        run = await self.chat.complete(chat_body(text, **more), caller=ME)
+        run = await self.chat.complete(ClientRequest(chat_body(text, **more), caller=ME))
         answer: dict[str, Any] = json.loads(run.body)
         return answer
 
     async def stream(self, text: str = "Hi.", **more: Any) -> "StreamedAnswer":
-        run = await self.chat.complete(chat_body(text, stream=True, **more), caller=ME)
+        run = await self.chat.complete(ClientRequest(chat_body(text, stream=True, **more), caller=ME))
         if run.pieces is None:
             return StreamedAnswer(events=[json.loads(run.body)], status=int(run.status))
         raw = b"".join([piece async for piece in run.pieces])
@@ -128,7 +127,7 @@ async def gateway(
         values = {"upstream_url": upstream.url, "upstream_key": "sk-the-key", **(settings or {})}
         config = replace(config, settings=replace(config.settings, **values))
         yard = await stack.enter_async_context(Yard(config))
-        links = MediaLinks(yard.media, PUBLIC_URL, SystemClock().now)
+        links = MediaLinks(yard.state.media, PUBLIC_URL, SystemClock().now)
         chat = make_chat(yard, limits=limits, tour_pause_s=0, mask=Mask(config.secrets), links=links)
         stack.push_async_callback(chat.close)
         one = Gateway(yard, chat, upstream)
@@ -139,18 +138,17 @@ async def gateway(
 
         yard.tools.add(FakeTool(say, name="Say"))
         if served:
-            runs = IdempotentRuns(yard.idempotency, Drain(), config.own_command)
-            one.url = await stack.enter_async_context(serve(chat_app(chat, runs, Mask(config.secrets))))
+            idempotent = IdempotentRequests(yard.state.idempotency, Drain(), config.own_command)
+            one.url = await stack.enter_async_context(serve(chat_app(chat, idempotent, Mask(config.secrets))))
         yield one
 
 
-def chat_app(chat: Chat, runs: IdempotentRuns, mask: Mask) -> ASGIApp:
+def chat_app(chat: Chat, idempotent: IdempotentRequests, mask: Mask) -> ASGIApp:
     """The chat's routes alone; the key is the caller's name."""
     routed = FastAPI()
-    routed.include_router(chat_routes.router(chat, runs))
-    routed.include_router(models.router(chat))
-    routed.include_router(passthrough.router(chat, mask.text))
-    app = chat_routes.add_chat_fast_path(routed, chat, runs)
+    for area in (chat_routes.router(chat, idempotent), models.router(chat), passthrough.router(chat, mask.text)):
+        routed.router.routes.extend(area.routes)
+    app = chat_routes.add_chat_fast_path(routed, chat, idempotent)
 
     async def named(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":

@@ -14,22 +14,24 @@ from tests.fakes import FakeTool, says
 from tests.gateway.serving import ME, Gateway, chat_body, gateway, request
 from tests.gateway.upstream import says as model_says
 from tests.waiting import wait_for_value
+from toolyard.gateway.client_request import ClientRequest
 from toolyard.gateway.faults import ChatFailed
-from toolyard.gateway.tool_calls.bounds import Bounds, parse_bounds
-from toolyard.protocol.approval import DecisionReason, Effect
-from toolyard.protocol.approval import Mode as OwnersMode
-from toolyard.protocol.approval_record import Approval
-from toolyard.protocol.call import Origin
-from toolyard.protocol.chat_mode import Mode
-from toolyard.protocol.tool import Risk
-from toolyard.workspace.undo_records import MAX_BYTES, MAX_TOTAL
+from toolyard.gateway.tool_calls.jobs import Bounds, parse_bounds
+from toolyard.protocol.access import DecisionReason, Effect
+from toolyard.protocol.access import Mode as OwnersMode
+from toolyard.protocol.records.approval_record import Approval
+from toolyard.protocol.records.assistant_record import Mode
+from toolyard.protocol.tool import Origin, Risk
+from toolyard.workspace.changes.undo_records import MAX_BYTES, MAX_TOTAL
 
 pytestmark = pytest.mark.requirement("approval:auto-safe")
 SAFE = {"mode": "auto-safe"}
 
 
 async def talked(one: Gateway, *, may_approve: bool = True, **more: Any) -> int:
-    run = await one.chat.complete(chat_body("Hi.", toolyard=SAFE, **more), caller=ME, may_approve=may_approve)
+    run = await one.chat.complete(
+        ClientRequest(chat_body("Hi.", toolyard=SAFE, **more), caller=ME, may_approve=may_approve)
+    )
     return int(run.status)
 
 
@@ -38,9 +40,9 @@ async def refused_all(one: Gateway, turn: "asyncio.Task[Any]") -> list[Approval]
     seen: list[Approval] = []
 
     async def refuse() -> bool:
-        for record in await one.yard.approvals.page(("pending",), limit=50):
+        for record in await one.yard.state.approvals.page(("pending",), limit=50):
             seen.append(record)
-            await one.yard.approvals.answer(record.id, allowed=False, by="owner")
+            await one.yard.state.approvals.answer(record.id, allowed=False, by="owner")
         return turn.done()
 
     await wait_for_value(refuse)
@@ -53,7 +55,7 @@ async def asks_for(one: Gateway) -> list[str]:
 
 
 async def noted(one: Gateway) -> list[Approval]:
-    return await one.yard.approvals.page(("allowed",), limit=50)
+    return await one.yard.state.approvals.page(("allowed",), limit=50)
 
 
 def script(*replies: str) -> Sequence[Any]:
@@ -73,7 +75,7 @@ async def test_a_change_that_can_be_undone_runs_unasked_and_it_is_journalled_why
         assert {note.answered_by for note in notes} == {ME}
         assert all("can be undone" in note.reason for note in notes)
         for note in notes:
-            await one.yard.undo(note.call_id)
+            await one.yard.calls.undo(note.call_id)
         assert {path.name: path.read_text() for path in project.iterdir()} == {"old": "old"}
 
 
@@ -139,7 +141,7 @@ async def test_nothing_runs_unasked_that_could_take_the_undo_of_another_call_awa
         assert await asks_for(one) == ["write"]
         assert {path.name for path in (tmp_path / "project").iterdir()} == {"a"}
         (note,) = await noted(one)
-        assert await one.yard.can_undo(note.call_id)
+        assert await one.yard.calls.can_undo(note.call_id)
 
 
 @pytest.mark.parametrize(
@@ -173,9 +175,9 @@ async def test_the_program_of_an_mcp_server_is_not_changed_unasked(
 async def test_what_the_owner_refuses_stays_refused(tmp_path: Path, how: str) -> None:
     async with gateway(tmp_path, script(request("Write", path="a", content="a"))) as one:
         if how == "rule":
-            await one.yard.approvals.add_rule("Write", "", Effect.DENY, by="owner")
+            await one.yard.state.approvals.add_rule("Write", "", Effect.DENY, by="owner")
         else:
-            one.yard.approvals.mode = OwnersMode(how)
+            one.yard.state.approvals.mode = OwnersMode(how)
         assert await asks_for(one) == []
         assert list((tmp_path / "project").iterdir()) == []
 
@@ -202,7 +204,9 @@ async def test_neither_a_schedule_nor_mcp_has_it(tmp_path: Path) -> None:
     async with gateway(tmp_path, script(later)) as one:
         assert await asks_for(one) == ["write"]
         for origin in (Origin.MCP, Origin.SCHEDULE):
-            call = replace(one.yard.request("Write", {"path": "a", "content": "x"}, origin=origin), auto_safe=True)
-            turn = asyncio.create_task(one.yard.settle(call))
+            call = replace(
+                one.yard.calls.request("Write", {"path": "a", "content": "x"}, origin=origin), auto_safe=True
+            )
+            turn = asyncio.create_task(one.yard.calls.settle(call))
             assert [record.because for record in await refused_all(one, turn)] == ["write"]
         assert list((tmp_path / "project").iterdir()) == []

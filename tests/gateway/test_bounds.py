@@ -9,9 +9,9 @@ from tests.gateway.serving import gateway, request
 from tests.gateway.test_native_calls import calls
 from tests.gateway.upstream import says
 from toolyard.gateway.faults import ChatFailed
-from toolyard.gateway.tool_calls.bounds import Bounds, parse_bounds
-from toolyard.protocol.chat_mode import Mode
+from toolyard.gateway.tool_calls.jobs import Bounds, parse_bounds
 from toolyard.protocol.json import Json, JsonObject
+from toolyard.protocol.records.assistant_record import Mode
 
 pytestmark = pytest.mark.requirement("chat:loop", "console:chat:parts")
 
@@ -40,7 +40,7 @@ async def test_a_chat_that_may_only_look_changes_nothing_and_asks_nobody(tmp_pat
         assert '"success"' in listed["content"]
         assert "may only look" in str(one.upstream.bodies[2]["messages"][-1])
         assert (tmp_path / "project" / "a").read_text() == "kept"
-        assert await one.yard.approvals.page(limit=10) == []
+        assert await one.yard.state.approvals.page(limit=10) == []
 
 
 async def test_a_command_that_only_looks_runs_in_a_chat_that_may_only_look(tmp_path: Path) -> None:

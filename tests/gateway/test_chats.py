@@ -15,11 +15,12 @@ from tests.fakes import Endless, FakeTool
 from tests.gateway.serving import ME, Gateway, StreamedAnswer, chat_body, gateway, request
 from tests.gateway.upstream import Script, chunk, replies, says, streamed
 from tests.waiting import run_loop_once, wait_until, wait_until_still
-from toolyard.gateway.chat_record import ChatRecord
+from toolyard.gateway.client_request import ClientRequest
 from toolyard.gateway.reply.chunks import Chunk, Head
-from toolyard.gateway.sinks.events import Delta, Gap
-from toolyard.gateway.turn import Turn
-from toolyard.gateway.turn_log import MAX_BEHIND, MAX_LOG, MAX_LOGS, LogReader, TurnLog
+from toolyard.gateway.turns.turn import Turn
+from toolyard.gateway.turns.turn_events import Delta, Gap
+from toolyard.gateway.turns.turn_log import MAX_BEHIND, MAX_LOG, MAX_LOGS, LogReader, TurnLog
+from toolyard.gateway.turns.turn_plan import ChatRecord
 
 SOON_S = 1.0 if os.environ.get("HYPOTHESIS_PROFILE") == "soak" else 60.0  # a second, where nothing runs beside it
 BLOCK = request(text="hello")
@@ -101,11 +102,15 @@ async def test_cursors_go_on_over_the_turns_of_a_chat_and_one_turn_runs_at_a_tim
             answer = await record.json()
             assert (answer["state"], answer["rounds"]) == ("done", [{"sent": chat_body("Hi", stream=True)}])
     async with gateway(tmp_path / "busy", [Script(streamed("Hi.")[:2], then="hang")]) as one:
-        run = await one.chat.complete(chat_body("Hi", stream=True), caller=ME, headers={"x-toolyard-chat": "c"})
+        run = await one.chat.complete(
+            ClientRequest(chat_body("Hi", stream=True), caller=ME, headers={"x-toolyard-chat": "c"})
+        )
         assert run.pieces is not None
         await anext(run.pieces)
         assert (
-            await one.chat.complete(chat_body("Hi", stream=True), caller=ME, headers={"x-toolyard-chat": "c"})
+            await one.chat.complete(
+                ClientRequest(chat_body("Hi", stream=True), caller=ME, headers={"x-toolyard-chat": "c"})
+            )
         ).status == 409
         await run.pieces.aclose()
 
@@ -117,7 +122,9 @@ async def test_interrupt_reaches_the_model_also_when_its_client_does_not_read(tm
         for chat in ("plain", "surviving"):
             one.upstream.gone.clear()
             named: dict[str, Any] = {"toolyard": {"chat": chat}} if chat == "surviving" else {}
-            run = await one.chat.complete(chat_body("Hi", stream=True, requestId=chat, **named), caller=ME)
+            run = await one.chat.complete(
+                ClientRequest(chat_body("Hi", stream=True, requestId=chat, **named), caller=ME)
+            )
             assert run.pieces is not None
             await anext(run.pieces)
             await wait_until_still(lambda: one.upstream.written)
@@ -288,7 +295,7 @@ async def test_a_cursor_of_another_recording_gets_a_gap_and_then_everything() ->
 @pytest.mark.requirement("chat:stream-resume")
 async def test_only_so_many_chats_are_kept(tmp_path: Path) -> None:
     async with gateway(tmp_path, replies("Hi.")) as one:
-        ids = [(await one.chat.complete(chat_body("Hi"), caller=ME)).id for _ in range(MAX_LOGS + 5)]
+        ids = [(await one.chat.complete(ClientRequest(chat_body("Hi"), caller=ME))).id for _ in range(MAX_LOGS + 5)]
         assert [one.chat.record(id_, ME) is None for id_ in (ids[0], ids[4], ids[5], ids[-1])] == [
             True,
             True,
@@ -306,7 +313,7 @@ async def test_only_so_many_chats_are_kept(tmp_path: Path) -> None:
 )  # fmt: skip
 async def test_requests_that_make_no_sense_are_refused(tmp_path: Path, body: Any) -> None:
     async with gateway(tmp_path, [says("Hi.")]) as one:
-        run = await one.chat.complete(body, caller=ME)
+        run = await one.chat.complete(ClientRequest(body, caller=ME))
         assert run.status == 400
         fields = {"message", "type", "param", "code"}
         assert set(json.loads(run.body)["error"]) == fields | {"message_code", "message_params"}
@@ -318,7 +325,7 @@ async def test_what_is_null_is_as_if_it_were_not_said(tmp_path: Path) -> None:
     async with gateway(tmp_path, [says("Hi.", stream=False)]) as one:
         nothing = {"chat": None, "show": None, "tools": None}
         for body in (chat_body("x", stream=None), chat_body("x", toolyard=None), chat_body("x", toolyard=nothing)):
-            assert (await one.chat.complete(body, caller=ME)).status == 200
+            assert (await one.chat.complete(ClientRequest(body, caller=ME))).status == 200
 
 
 @pytest.mark.requirement("chat:stream-resume")
@@ -327,7 +334,7 @@ async def test_cursors_go_on_also_over_a_turn_that_is_not_streamed(tmp_path: Pat
         options = {"chat": "c"}
         first = await one.stream(toolyard=options)
         await one.complete(toolyard=options)
-        run = await one.chat.complete(chat_body("x", stream=True, toolyard=options), caller=ME)
+        run = await one.chat.complete(ClientRequest(chat_body("x", stream=True, toolyard=options), caller=ME))
         assert run.pieces is not None
         before = int(run.headers["X-Toolyard-Cursor"])
         ids = [int(piece.split()[1]) async for piece in run.pieces]

@@ -16,7 +16,8 @@ import pytest
 
 from tests.gateway.serving import ME, chat_body, gateway
 from tests.gateway.upstream import Script, provider, streamed
-from toolyard.gateway.providers.connection_error import explain_connection_error
+from toolyard.gateway.client_request import ClientRequest
+from toolyard.gateway.providers.diagnosis import explain_connection_error
 from toolyard.gateway.providers.probe import probe
 from toolyard.message import Message
 
@@ -82,7 +83,7 @@ async def test_chat_and_the_test_of_a_provider_say_the_same_of_a_refused_connect
         url = f"http://127.0.0.1:{closed.getsockname()[1]}"
         tested = await probe(url, None)
         async with gateway(tmp_path, [], settings={"upstream_url": url}) as one:
-            run = await one.chat.complete(chat_body("Hi", stream=True), caller=ME)
+            run = await one.chat.complete(ClientRequest(chat_body("Hi", stream=True), caller=ME))
             contact = one.chat.contacts()[""]
     message = json.loads(run.body)["error"]["message"]
     assert tested.error == "it cannot be reached: Connection refused"

@@ -13,14 +13,15 @@ from tests.gateway.serving import ME, QUICK, Gateway, StreamedAnswer, chat_body,
 from tests.gateway.upstream import Script, provider, replies, says, streamed
 from tests.waiting import run_loop_once, wait_until
 from toolyard.engine.step_limiter import AT_ONCE
+from toolyard.gateway.client_request import ClientRequest
 from toolyard.gateway.faults import ChatFailed
 from toolyard.gateway.providers.upstream import HttpUpstream
 from toolyard.gateway.providers.upstreams import Upstreams
-from toolyard.gateway.tour.tour import Tour
-from toolyard.gateway.turn import Turn
-from toolyard.gateway.turn_log import State
+from toolyard.gateway.tour_model import Tour
+from toolyard.gateway.turns.turn import Turn
+from toolyard.gateway.turns.turn_log import State
 from toolyard.web.chat_response import ChatResponse
-from toolyard.web.connection import DISCONNECTION, Disconnection
+from toolyard.web.server.connection import DISCONNECTION, Disconnection
 
 BODY = b'{"messages": []}'
 HANGS = Script(streamed("Hi.")[:2], then="hang")
@@ -51,7 +52,7 @@ async def test_a_turn_that_is_stopped_twice_in_a_row_still_says_goodbye(tmp_path
 @pytest.mark.requirement("r:R76")
 async def test_a_stream_that_is_closed_before_it_is_read_leaves_the_model(tmp_path: Path) -> None:
     async with gateway(tmp_path, [HANGS]) as one, asyncio.timeout(60):
-        run = await one.chat.complete(chat_body("Hi", stream=True), caller=ME)
+        run = await one.chat.complete(ClientRequest(chat_body("Hi", stream=True), caller=ME))
         assert run.pieces is not None
         await run.pieces.aclose()
         await one.upstream.gone.wait()
@@ -72,7 +73,7 @@ async def test_a_client_that_leaves_before_the_head_of_its_answer_is_sent_leaves
 
     async with gateway(tmp_path, [HANGS]) as one, asyncio.timeout(60):
         departure = Disconnection()
-        answer = ChatResponse(one.chat.complete(chat_body("Hi", stream=True), caller=ME))
+        answer = ChatResponse(one.chat.complete(ClientRequest(chat_body("Hi", stream=True), caller=ME)))
         answering = asyncio.create_task(answer({DISCONNECTION: departure}, receive, send))
         await sending.wait()
         departure.notify()
@@ -84,7 +85,7 @@ async def test_a_client_that_leaves_before_the_head_of_its_answer_is_sent_leaves
 async def test_a_reply_that_would_survive_ends_with_the_server_also_when_it_has_not_begun(tmp_path: Path) -> None:
     async with gateway(tmp_path, [HANGS]) as one, asyncio.timeout(60):
         asking = asyncio.create_task(
-            one.chat.complete(chat_body("Hi", stream=True), caller=ME, headers={"x-toolyard-chat": "c"})
+            one.chat.complete(ClientRequest(chat_body("Hi", stream=True), caller=ME, headers={"x-toolyard-chat": "c"}))
         )
         while one.chat._logs.get(ME, "c") is None:
             await run_loop_once()  # not a step longer
@@ -104,13 +105,17 @@ async def test_a_reply_survives_a_client_that_leaves_before_the_model_has_said_a
     async with gateway(tmp_path, [Script(streamed("Hi."), status=status, begins=begins)]) as one, asyncio.timeout(60):
         body = chat_body("Hi", stream=True)
         asking = asyncio.create_task(
-            one.chat.complete(body, caller=ME, headers={"x-toolyard-chat": "c"}, raw=json.dumps(body).encode())
+            one.chat.complete(
+                ClientRequest(body, caller=ME, headers={"x-toolyard-chat": "c"}, raw=json.dumps(body).encode())
+            )
         )
         await wait_until(lambda: one.upstream.bodies)
         asking.cancel()
         await asyncio.wait({asking})
         again = asyncio.create_task(
-            one.chat.complete(body, caller=ME, headers={"x-toolyard-chat": "c"}, raw=json.dumps(body).encode())
+            one.chat.complete(
+                ClientRequest(body, caller=ME, headers={"x-toolyard-chat": "c"}, raw=json.dumps(body).encode())
+            )
         )
         await wait_until(lambda: (log := one.chat._logs.get(ME, "c")) is not None and log.state is State.READ)
         following = one.chat.follow("c", 0, ME)
@@ -129,10 +134,10 @@ async def test_what_a_call_adds_to_a_turn_that_has_ended_does_not_upset_what_may
     async with gateway(tmp_path, replies("Hi.")) as one:
         logs = one.chat._logs
         for _ in range(3):
-            await one.chat.complete(chat_body("Hi"), caller=ME, headers={"x-toolyard-chat": "c"})
+            await one.chat.complete(ClientRequest(chat_body("Hi"), caller=ME, headers={"x-toolyard-chat": "c"}))
             log = logs.get(ME, "c")
             assert log is not None
-            assert logs._ended_size == logs._ended[log.key]
+            assert logs._ended_size == logs._ended[log.chat]
             log.record.add_work("Say", "success", "late")
 
 
@@ -153,7 +158,7 @@ async def test_a_provider_that_is_closed_is_asked_nothing_any_more() -> None:
 async def test_a_provider_that_was_just_replaced_is_closed_with_the_chat(tmp_path: Path) -> None:
     async with gateway(tmp_path, replies("Hi.")) as one, asyncio.timeout(60):
         await one.complete()
-        before, _ = one.chat._upstreams.pick("m")
+        before, _ = one.chat.upstreams.pick("m")
         one.chat.change_upstreams(Upstreams(Tour(lambda: pytest.fail("nobody asks for the time")), {}))
         await one.chat.close()
         with pytest.raises(ChatFailed, match="closed"):
@@ -186,7 +191,7 @@ async def test_a_surviving_turn_that_never_begins_is_told_as_failed(
     monkeypatch.setattr(Turn, "open", opens)
     async with gateway(tmp_path, [HANGS]) as one, asyncio.timeout(60):
         asking = asyncio.create_task(
-            one.chat.complete(chat_body("Hi", stream=True), caller=ME, headers={"x-toolyard-chat": "c"})
+            one.chat.complete(ClientRequest(chat_body("Hi", stream=True), caller=ME, headers={"x-toolyard-chat": "c"}))
         )
         await opening.wait()
         asking.cancel()

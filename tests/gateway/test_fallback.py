@@ -12,6 +12,7 @@ import pytest
 from tests.gateway.drawing import asks_natively
 from tests.gateway.serving import ME, Gateway, chat_body, gateway, request
 from tests.gateway.upstream import Answers, Provider, Script, provider, replies, says, streamed
+from toolyard.gateway.client_request import ClientRequest
 from toolyard.provider_settings import Provider as Setting
 from toolyard.provider_settings import ProviderOptions
 
@@ -75,13 +76,13 @@ async def test_one_that_cannot_be_reached_is_passed_over(tmp_path: Path) -> None
 @pytest.mark.parametrize("status", [400, 413, 422])
 async def test_a_request_that_is_wrong_is_wrong_for_all(tmp_path: Path, status: int) -> None:
     async with three(tmp_path, [refusal(status)], replies("No."), replies("No.")) as (one, second, third):
-        run = await one.chat.complete(chat_body("Hi", model="main"), caller=ME)
+        run = await one.chat.complete(ClientRequest(chat_body("Hi", model="main"), caller=ME))
         assert (run.status, second.bodies, third.bodies) == (status, [], [])
 
 
 async def test_when_none_answers_the_client_hears_of_the_model_it_asked_for(tmp_path: Path) -> None:
     async with three(tmp_path, [refusal(503)], [refusal(500)], [refusal(404)]) as (one, _, third):
-        run = await one.chat.complete(chat_body("Hi", model="main"), caller=ME)
+        run = await one.chat.complete(ClientRequest(chat_body("Hi", model="main"), caller=ME))
         assert (run.status, json.loads(run.body)["error"]["message"]) == (503, "from 503")
         assert len(third.bodies) == 1
 
@@ -156,7 +157,7 @@ async def test_numbers_beyond_64_bits_stay_when_the_model_is_renamed(tmp_path: P
 
 async def test_the_rounds_of_tool_work_are_those_of_who_answers(tmp_path: Path) -> None:
     async with three(tmp_path, [refusal(500)], replies("Hi."), []) as (one, _, _third):
-        upstream, name = one.chat._upstreams.pick("main")
+        upstream, name = one.chat.upstreams.pick("main")
         assert (name, upstream.name, upstream.max_rounds) == ("main", "upstream", None)
         (await upstream.ask(b'{"model": "main"}', stream=False, retry=True)).close()
         assert (upstream.name, upstream.max_rounds) == ("second", 2)

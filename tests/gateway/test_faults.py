@@ -13,6 +13,7 @@ import pytest
 
 from tests.gateway.serving import ME, QUICK, chat_body, gateway, request
 from tests.gateway.upstream import DONE, Script, chunk, completion, replies, says, streamed
+from toolyard.gateway.client_request import ClientRequest
 from toolyard.gateway.providers.answer import Limits
 
 BLOCK = request(text="hello")
@@ -114,11 +115,11 @@ async def test_retry_after_is_honoured_and_a_long_one_is_left_to_the_client(tmp_
         assert loop.time() - began >= 1
     busy = replace(busy, headers={"Retry-After": "3600"})
     async with gateway(tmp_path / "long", [busy]) as one:
-        run = await one.chat.complete(chat_body("Hi"), caller=ME)
+        run = await one.chat.complete(ClientRequest(chat_body("Hi"), caller=ME))
         assert (run.status, run.headers["Retry-After"], len(one.upstream.bodies)) == (429, "3600", 1)
     busy = replace(busy, headers={"Retry-After": "五"})  # no header can carry it
     async with gateway(tmp_path / "odd", [busy]) as one:
-        run = await one.chat.complete(chat_body("Hi"), caller=ME)
+        run = await one.chat.complete(ClientRequest(chat_body("Hi"), caller=ME))
         assert (run.status, run.headers) == (429, {})
 
 
@@ -128,7 +129,7 @@ async def test_a_provider_that_cannot_be_reached_is_an_error(tmp_path: Path) -> 
         closed.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{closed.getsockname()[1]}"
         async with gateway(tmp_path, [], settings={"upstream_url": url}) as one:
-            run = await one.chat.complete(chat_body("Hi", stream=True), caller=ME)
+            run = await one.chat.complete(ClientRequest(chat_body("Hi", stream=True), caller=ME))
     assert (run.status, json.loads(run.body)["error"]["code"]) == (502, "upstream_unreachable")
 
 
@@ -138,7 +139,7 @@ async def test_a_provider_that_cannot_be_reached_is_an_error(tmp_path: Path) -> 
 async def test_html_is_a_clear_error(tmp_path: Path, stream: bool, status: int) -> None:
     page = Script([b"<html><body>Not here</body></html>"], status=status, kind="text/html")
     async with gateway(tmp_path, [page]) as one:
-        run = await one.chat.complete(chat_body("Hi", stream=stream), caller=ME)
+        run = await one.chat.complete(ClientRequest(chat_body("Hi", stream=stream), caller=ME))
         body = b"".join([piece async for piece in run.pieces]) if run.pieces else run.body
     assert b"Not here" in body
     assert b'"error"' in body
@@ -152,7 +153,7 @@ async def test_the_providers_own_error_is_kept(tmp_path: Path, status: int, expe
     own = {"message": "that is wrong", "type": "x", "code": "y", "odd": 1}
     script = Script([json.dumps({"error": own}).encode()], status=status, kind="application/json")
     async with gateway(tmp_path, [replace(script, headers={"Location": "/elsewhere"})]) as one:
-        run = await one.chat.complete(chat_body("Hi", stream=True), caller=ME)
+        run = await one.chat.complete(ClientRequest(chat_body("Hi", stream=True), caller=ME))
         error = json.loads(run.body)["error"]
         shown = error.pop("toolyard")["message"]
         assert (run.status, error, len(one.upstream.bodies)) == (expected, own, 1)
@@ -184,10 +185,10 @@ async def test_odd_chunks_pass_through(tmp_path: Path, name: str) -> None:
 async def test_odd_whole_answers_pass_through(tmp_path: Path, message: Any) -> None:
     body = completion(message)
     async with gateway(tmp_path, [Script([body], kind="application/json")]) as one:
-        assert (await one.chat.complete(chat_body("Hi"), caller=ME)).body == body
+        assert (await one.chat.complete(ClientRequest(chat_body("Hi"), caller=ME))).body == body
     empty = b'{"id": "1", "choices": []}'
     async with gateway(tmp_path / "empty", [Script([empty], kind="application/json")]) as one:
-        assert (await one.chat.complete(chat_body("Hi"), caller=ME)).body == empty
+        assert (await one.chat.complete(ClientRequest(chat_body("Hi"), caller=ME))).body == empty
 
 
 @pytest.mark.requirement("r:R74", "s:S-24")
@@ -261,7 +262,7 @@ async def test_a_silent_provider_meets_the_limit(tmp_path: Path) -> None:
     quick = replace(QUICK, first_byte_s=0.2, whole_s=0.2)
     async with gateway(tmp_path / "first", [Script(late_s=300)], limits=quick) as one:
         for stream in (True, False):
-            run = await one.chat.complete(chat_body("Hi", stream=stream), caller=ME)
+            run = await one.chat.complete(ClientRequest(chat_body("Hi", stream=stream), caller=ME))
             assert (run.status, json.loads(run.body)["error"]["code"]) == (504, "upstream_timeout")
         assert len(one.upstream.bodies) <= 2  # none was sent again
     quick = replace(QUICK, idle_s=0.2)
@@ -292,7 +293,7 @@ async def test_an_address_that_takes_no_connection_meets_the_limit(tmp_path: Pat
             url = f"http://127.0.0.1:{address[1]}"
             limits = replace(QUICK, connect_s=0.3, first_byte_s=5, tries=1)
             async with gateway(tmp_path, [], settings={"upstream_url": url}, limits=limits) as one:
-                run = await one.chat.complete(chat_body("Hi", stream=True), caller=ME)
+                run = await one.chat.complete(ClientRequest(chat_body("Hi", stream=True), caller=ME))
     assert (run.status, json.loads(run.body)["error"]["code"]) in (
         (504, "upstream_timeout"),
         (502, "upstream_unreachable"),

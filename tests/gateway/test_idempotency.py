@@ -4,7 +4,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,13 +19,12 @@ from tests.gateway.upstream import DONE, Answers, Provider, Script, chunk, provi
 from tests.waiting import wait_until
 from tests.web.conftest import RunningServer, run_server
 from toolyard.engine.idempotency import MAX_RESPONSE
-from toolyard.gateway.chat import Chat
+from toolyard.gateway.chats import Chat
 from toolyard.gateway.sse import KEEP_ALIVE
-from toolyard.protocol.call import ToolCall
+from toolyard.gateway.turns.turn_log import TurnLog
 from toolyard.protocol.json import JsonObject
-from toolyard.protocol.outcome import Result
-from toolyard.protocol.tool import Checkpoint
-from toolyard.web import idempotent_runs
+from toolyard.protocol.tool import Checkpoint, Result, ToolCall
+from toolyard.web import idempotency
 from toolyard.web.security.scope import Scope
 
 pytestmark = pytest.mark.requirement("http:idempotency")
@@ -61,8 +60,9 @@ class Client:
         return self.server.server.chat
 
     @property
-    def runs(self) -> dict[str, Any]:
-        return self.server.server.runs._runs
+    def logs(self) -> list[TurnLog]:
+        """The logs of the requests that run."""
+        return [log for log in self.chat._logs.running() if log.names.key]
 
     def sdk(self, **more: Any) -> openai.AsyncOpenAI:
         return openai.AsyncOpenAI(base_url=f"{self.server.url}/v1", api_key=self.server.key, **more)
@@ -133,11 +133,11 @@ async def test_a_turn_goes_on_when_its_client_leaves_and_repeats_join_it(tmp_pat
         body = chat_body("Hi.", stream=stream)
         asking = asyncio.create_task(me.send("k", body))
         await me.work.started.wait()
-        (run,) = me.runs.values()
+        (log,) = me.logs
         asking.cancel()
-        await wait_until(lambda: run.clients == 0)
+        await wait_until(lambda: not log._readers)
         joining = [asyncio.create_task(me.send("k", body)) for _ in range(2)]
-        await wait_until(lambda: run.clients == 2)
+        await wait_until(lambda: len(log._readers) == 2)
         me.work.go.set()
         joined = [await one for one in joining]
         assert {answer[0] for answer in joined} == {200}
@@ -215,9 +215,9 @@ async def test_an_sdk_that_times_out_and_asks_again_by_itself_joins_the_turn(tmp
         messages = [{"role": "user", "content": "Hi."}]
         asking = asyncio.create_task(create(model="m", messages=messages, extra_headers={"Idempotency-Key": "k"}))
         await me.work.started.wait()
-        (run,) = me.runs.values()
-        await wait_until(lambda: run.clients == 0)  # it has timed out,
-        await wait_until(lambda: run.clients == 1)  # and come back
+        (log,) = me.logs
+        await wait_until(lambda: not log._readers)  # it has timed out,
+        await wait_until(lambda: len(log._readers) == 1)  # and come back
         me.work.go.set()
         text = (await asking).choices[0].message.content
         assert (text, len(me.work.runs)) == ("> ✓ Work: Worked.\n\nDone.", 1)
@@ -226,13 +226,13 @@ async def test_an_sdk_that_times_out_and_asks_again_by_itself_joins_the_turn(tmp
 async def test_a_whole_answer_that_waits_for_approval_comes_early_and_the_same_key_attaches(tmp_path: Path) -> None:
     block = request("Write", path="a.txt", content="x")
     async with client(tmp_path, replies(f"I write.\n{block}\n", "Done.")) as me:
-        me.chat._approval_wait_s = 0.05
+        me.chat.rules = replace(me.chat.rules, approval_wait_s=0.05)
         body = chat_body("Hi.")
         early = json.loads((await me.send("k", body))[1])
         (waiting,) = early["toolyard"]["approvals"]
         assert (early["toolyard"]["type"], waiting["tool"]) == ("approval_required", "Write")
         assert json.loads((await me.send("k", body))[1])["toolyard"] == early["toolyard"]  # it still waits
-        await me.server.yard.approvals.answer(waiting["id"], allowed=True, by="me")
+        await me.server.yard.state.approvals.answer(waiting["id"], allowed=True, by="me")
         text = content((await me.send("k", body))[1])
         while "Done." not in text:
             text = content((await me.send("k", body))[1])
@@ -245,12 +245,12 @@ async def test_a_whole_answer_that_waits_for_approval_comes_early_and_the_same_k
 @pytest.mark.parametrize("stream", [False, True])
 async def test_a_turn_that_nobody_waits_for_any_more_ends_after_the_limit(tmp_path: Path, stream: bool) -> None:
     async with client(tmp_path, replies(request("Work"), "Never.")) as me:
-        me.chat._followed_s = 0.2
+        me.chat.rules = replace(me.chat.rules, followed_s=0.2)
         body = chat_body("Hi.", stream=stream)
         asking = asyncio.create_task(me.send("k", body))
         await me.work.started.wait()
         asking.cancel()
-        await wait_until(lambda: not me.runs)
+        await wait_until(lambda: not me.logs)
         status, answer, headers = await me.send("k", body)
         error = json.loads(answer)["error"]
         assert (status, error["code"], headers["x-should-retry"]) == (400, "interrupted", "false")
@@ -266,9 +266,9 @@ async def test_a_server_that_ends_tells_every_client_that_the_turn_was_interrupt
         body = chat_body("Hi.", stream=stream)
         asking = [asyncio.create_task(me.send("k", body)) for _ in range(2)]
         await me.work.started.wait()
-        (run,) = me.runs.values()
-        await wait_until(lambda: run.clients == 2)
-        await me.server.server.runs.close()
+        (log,) = me.logs
+        await wait_until(lambda: len(log._readers) == 2)
+        await me.chat.stop_running(60)
         for status, answer, _ in [await one for one in asking]:
             error = StreamedAnswer.from_bytes(answer).errors[0] if stream else json.loads(answer)["error"]
             assert (status, error["code"]) == (200 if stream else 400, "interrupted")
@@ -318,7 +318,7 @@ async def test_an_answer_that_is_too_large_reaches_its_client_and_a_repeat_is_to
 
 
 async def test_no_more_run_at_once_than_there_is_room_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(idempotent_runs, "MAX_RUNS", 1)
+    monkeypatch.setattr(idempotency, "MAX_RUNS", 1)
     async with client(tmp_path, replies(request("Work"), "Done.")) as me:
         asking = asyncio.create_task(me.send("k", chat_body("Hi.")))
         await me.work.started.wait()

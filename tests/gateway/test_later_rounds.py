@@ -10,7 +10,8 @@ import pytest
 from tests.gateway.drawing import asks_natively
 from tests.gateway.serving import ME, chat_body, gateway, request
 from tests.gateway.upstream import DONE, Script, chunk, completion, says
-from toolyard.gateway.turn import MAX_ROUNDS
+from toolyard.gateway.client_request import ClientRequest
+from toolyard.gateway.turns.dialogue import MAX_ROUNDS
 from toolyard.provider_settings import ProviderOptions
 
 BLOCK = request(text="again")
@@ -121,7 +122,9 @@ async def test_the_next_turn_knows_the_answer_that_was_given_at_the_limit(tmp_pa
     async with gateway(tmp_path, model, settings=TWO_ROUNDS) as one:
         answer = (await one.complete())["choices"][0]["message"]["content"]
         history = [*chat_body("Hi.")["messages"], {"role": "assistant", "content": answer}]  # type: ignore[misc]
-        await one.chat.complete({"messages": [*history, {"role": "user", "content": "Sure?"}]}, caller=ME)
+        await one.chat.complete(
+            ClientRequest({"messages": [*history, {"role": "user", "content": "Sure?"}]}, caller=ME)
+        )
         assert one.upstream.bodies[-1]["messages"][-2] == {"role": "assistant", "content": "That is all."}
 
 
@@ -144,7 +147,7 @@ async def test_a_conversation_that_grows_too_long_in_any_round_is_told_by_openai
 
     async def error_of(answers: Any, place: str) -> dict[str, Any]:
         async with gateway(tmp_path / place, answers) as one:
-            run = await one.chat.complete(chat_body("Hi", stream=stream), caller=ME)
+            run = await one.chat.complete(ClientRequest(chat_body("Hi", stream=stream), caller=ME))
             raw = run.body if run.pieces is None else b"".join([piece async for piece in run.pieces])
             assert len(one.upstream.bodies) == (2 if place == "later" else 1)
             line = raw if run.pieces is None else raw[raw.rindex(b"data: ") + 6 :]

@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.fakes import bounded_work
-from toolyard.gateway.media.media import (
+from toolyard.gateway.media_parts import (
     ALL_KINDS,
     MAX_DATA_URL,
     part_kinds,

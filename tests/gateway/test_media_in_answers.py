@@ -10,7 +10,8 @@ import pytest
 from tests.gateway.drawing import LARGE, SMALL, SOUND, add_draw
 from tests.gateway.serving import ME, PUBLIC_URL, Gateway, chat_body, gateway, request
 from tests.gateway.upstream import replies
-from toolyard.gateway.media.media_link import MAX_SHOWN
+from toolyard.gateway.client_request import ClientRequest
+from toolyard.gateway.media_links import MAX_SHOWN
 from toolyard.protocol.content import Media
 
 DRAW = request("Draw")
@@ -91,7 +92,9 @@ async def test_a_model_that_is_asked_again_sees_a_marker_and_no_address(tmp_path
         add_draw(one, LARGE, SMALL)
         text = await text_of(one, stream=False)
         history: Any = [{"role": "user", "content": "Draw."}, {"role": "assistant", "content": text}]
-        await one.chat.complete({"messages": [*history, {"role": "user", "content": "Nice!"}]}, caller=ME)
+        await one.chat.complete(
+            ClientRequest({"messages": [*history, {"role": "user", "content": "Nice!"}]}, caller=ME)
+        )
         sent = one.upstream.bodies[2]["messages"]
     written = json.dumps(sent)
     assert PUBLIC_URL not in written

@@ -11,8 +11,9 @@ from tests.fakes import FakeClock
 from tests.gateway.drawing import SMALL, SOUND, add_draw, asks_natively, refuses
 from tests.gateway.serving import gateway, request
 from tests.gateway.upstream import Script, says
+from toolyard.gateway.client_request import ClientRequest
 from toolyard.gateway.faults import ChatFault, bad_request, refused_request
-from toolyard.gateway.media.media_refusals import KEPT_S, MAX_MODELS, MediaRefusals, may_refuse_media
+from toolyard.gateway.media_parts import KEPT_S, MAX_MODELS, MediaRefusals, may_refuse_media
 
 pytestmark = pytest.mark.requirement("media:refused")
 DRAW = request("Draw")
@@ -88,7 +89,9 @@ async def test_a_provider_that_refuses_anyway_ends_the_turn_with_its_own_words(t
 async def test_pictures_of_the_client_are_its_own_business(tmp_path: Path) -> None:
     parts: Any = [{"type": "text", "text": "Hi."}, {"type": "image_url", "image_url": {"url": SMALL.data_uri()}}]
     async with gateway(tmp_path, [refuses("no image input")]) as one:
-        run = await one.chat.complete({"messages": [{"role": "user", "content": parts}]}, caller="key:me")
+        run = await one.chat.complete(
+            ClientRequest({"messages": [{"role": "user", "content": parts}]}, caller="key:me")
+        )
     assert run.status == 400
     assert len(one.upstream.bodies) == 1
 

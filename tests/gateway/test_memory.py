@@ -9,8 +9,16 @@ from hypothesis import strategies as st
 
 from tests.fakes import FakeClock, bounded_work
 from tests.gateway.test_rounds import native_round
-from toolyard.gateway import memory as kept
-from toolyard.gateway.memory import DISTINCT, KEPT_S, MAX_ADDED, MAX_TURN, FinishedTurn, TurnMemory, last_question
+from toolyard.gateway.turns import turn_memory as kept
+from toolyard.gateway.turns.turn_memory import (
+    DISTINCT,
+    KEPT_S,
+    MAX_ADDED,
+    MAX_TURN,
+    FinishedTurn,
+    TurnMemory,
+    last_question,
+)
 from toolyard.protocol.request_text import format_request
 
 ANSWER = "> ✓ LS: Listed 2 entries.\n\nThere are two files."

@@ -12,13 +12,13 @@ import orjson
 import pytest
 
 from toolyard.blocking import BlockingYard
-from toolyard.dialects.function_tool import to_function_tool
-from toolyard.gateway.offers.offer import MAX_TOKENS, MAX_TOOLS, Offers, Selection, left_out_warning
-from toolyard.gateway.offers.tokens import estimate_tokens
+from toolyard.dialects.tool_specs import to_function_tool
+from toolyard.gateway.offer import MAX_TOKENS, MAX_TOOLS, Offers, Selection, estimate_tokens, left_out_warning
 from toolyard.protocol.json import JsonObject
-from toolyard.protocol.manifest import read_manifest, tool_spec
-from toolyard.protocol.offer import OfferMode
+from toolyard.protocol.manifests.manifest_parser import read_manifest
+from toolyard.protocol.manifests.spec import tool_spec
 from toolyard.protocol.tool import ToolSpec
+from toolyard.settings import OfferMode
 
 ALL = Selection()
 ROOT = Path(__file__).parents[2]
@@ -117,7 +117,7 @@ def test_of_a_thousand_tools_only_those_that_are_offered_are_written(monkeypatch
         written.append(one.name)
         return to_function_tool(one)
 
-    monkeypatch.setattr("toolyard.gateway.offers.offer.to_function_tool", write)
+    monkeypatch.setattr("toolyard.gateway.offer.to_function_tool", write)
     made = offers(*(spec(f"Tool{number:04}") for number in range(1000)))
     assert len(made.native(ALL).tools) == MAX_TOOLS
     assert len(written) == MAX_TOOLS

@@ -11,11 +11,12 @@ from tests.built_in_tools import BUILT_IN_TOOLS, READ_ONLY_TOOLS
 from tests.gateway.serving import ME, Gateway, StreamedAnswer, chat_body, gateway, request
 from tests.gateway.upstream import DONE, Script, chunk, completion, replies, says
 from tests.plugins.folders import make_plugin
+from toolyard.gateway.client_request import ClientRequest
 from toolyard.gateway.faults import refused_request
-from toolyard.gateway.offers.tool_refusals import is_tool_refusal
-from toolyard.protocol.approval import Mode
+from toolyard.gateway.offer_policy import is_tool_refusal
+from toolyard.protocol.access import Mode
 from toolyard.protocol.json import JsonObject
-from toolyard.protocol.offer import OfferMode
+from toolyard.settings import OfferMode
 
 WEATHER: list[JsonObject] = [{"type": "function", "function": {"name": "weather", "parameters": {"type": "object"}}}]
 BUILT_IN = sorted({*BUILT_IN_TOOLS, "Say"} - {"FileOperator"})  # "Say" is the gateway's of the tests
@@ -54,7 +55,7 @@ def system_of(body: dict[str, Any]) -> str:
 
 async def sent(one: Gateway, *, key: OfferMode | None = None, header: str = "", **more: Any) -> dict[str, Any]:
     headers = {"x-toolyard-offer": header} if header else {}
-    await one.chat.complete(chat_body("Hi.", **more), caller=ME, headers=headers, key_offer=key)
+    await one.chat.complete(ClientRequest(chat_body("Hi.", **more), caller=ME, headers=headers, key_offer=key))
     return one.upstream.bodies[-1]
 
 
@@ -62,7 +63,7 @@ async def sent(one: Gateway, *, key: OfferMode | None = None, header: str = "", 
 async def test_a_request_without_tools_is_offered_ours_and_else_reaches_the_model_as_it_came(tmp_path: Path) -> None:
     raw = b'{ "model":"m", "temperature": 1.50, "messages":[{"role":"user","content":"\\u00e9"}], "x": [1e2] } \n'
     async with gateway(tmp_path, replies("Hi.")) as one:
-        await one.chat.complete(json.loads(raw), caller=ME, raw=raw)
+        await one.chat.complete(ClientRequest(json.loads(raw), caller=ME, raw=raw))
         assert names(one.upstream.bodies[0]) == [*BUILT_IN, *SHIPPED]
         start = raw.rstrip()[:-1]
         assert one.upstream.raw[0].startswith(start + b',"tools":[{"type":"function"')
@@ -108,7 +109,7 @@ async def test_nothing_is_offered_where_it_would_disturb(tmp_path: Path, offer: 
 async def test_a_request_that_wants_nothing_goes_on_byte_for_byte(tmp_path: Path) -> None:
     raw = b'{ "model":"m",  "messages":[{"role":"user","content":"Hi"}]}\n'
     async with gateway(tmp_path, replies("Hi."), settings={"offer": OfferMode.NONE}) as one:
-        await one.chat.complete(json.loads(raw), caller=ME, raw=raw)
+        await one.chat.complete(ClientRequest(json.loads(raw), caller=ME, raw=raw))
         assert one.upstream.raw == [raw]
 
 
@@ -216,7 +217,7 @@ async def answer_of(
     body = chat_body("Hi.", stream=stream, **more)
     body = {**body, "messages": messages} if messages else body
     headers = {"x-toolyard-offer": header} if header else {}
-    run = await one.chat.complete(body, caller=ME, headers=headers, key_offer=key)
+    run = await one.chat.complete(ClientRequest(body, caller=ME, headers=headers, key_offer=key))
     return run.body if run.pieces is None else b"".join([piece async for piece in run.pieces])
 
 
@@ -229,7 +230,7 @@ def text_of(raw: bytes) -> str:
 @pytest.mark.requirement("offer:nothing", "offer:record")
 async def test_the_built_in_guide_is_offered_nothing(tmp_path: Path) -> None:
     async with gateway(tmp_path, replies("Hi.")) as one:
-        run = await one.chat.complete(chat_body("Hi", model="tour+tools"), caller=ME)
+        run = await one.chat.complete(ClientRequest(chat_body("Hi", model="tour+tools"), caller=ME))
         record = one.chat.record(run.id, ME)
         assert record is not None
         assert record["offer"] == {"mode": "none", "tools": [], "tokens": 0, "left_out": []}
@@ -330,7 +331,7 @@ async def test_a_model_that_refuses_tools_is_asked_again_with_the_listing(
         return says(texts.pop(0) if len(texts) > 1 else texts[0], stream=stream)
 
     async with gateway(tmp_path, answer) as one:
-        run = await one.chat.complete(chat_body("Hi.", stream=stream, toolyard={"chat": "c"}), caller=ME)
+        run = await one.chat.complete(ClientRequest(chat_body("Hi.", stream=stream, toolyard={"chat": "c"}), caller=ME))
         if run.pieces is not None:
             async for _ in run.pieces:
                 pass
@@ -437,7 +438,7 @@ async def test_models_are_listed_with_their_aliases_when_that_is_set(tmp_path: P
 @pytest.mark.requirement("offer:record")
 async def test_the_record_shows_what_was_offered(tmp_path: Path) -> None:
     async with gateway(tmp_path, replies("Hi.")) as one:
-        run = await one.chat.complete(chat_body("Hi", toolyard={"tools": ["Read"]}), caller=ME)
+        run = await one.chat.complete(ClientRequest(chat_body("Hi", toolyard={"tools": ["Read"]}), caller=ME))
         record = one.chat.record(run.id, ME)
         assert record is not None
         offer: Any = record["offer"]

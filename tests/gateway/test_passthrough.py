@@ -13,8 +13,8 @@ import pytest
 
 from tests.gateway.serving import Gateway, gateway
 from tests.gateway.upstream import Call, Script, provider, replies
-from toolyard.gateway.providers import forwarding
-from toolyard.gateway.providers.form_model import MAX_NAME, FormModel, boundary_of
+from toolyard.gateway.providers import forwarded_answer
+from toolyard.gateway.providers.passthrough import MAX_NAME, FormModel, boundary_of
 from toolyard.provider_settings import Provider, ProviderOptions
 
 pytestmark = pytest.mark.requirement("clients:passthrough")
@@ -247,7 +247,7 @@ async def test_a_client_that_leaves_ends_the_answer_of_the_provider(one: Gateway
 
 
 async def test_answers_are_bounded_also_when_they_are_compressed(one: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(forwarding, "MAX_ANSWER", 100_000)
+    monkeypatch.setattr(forwarded_answer, "MAX_ANSWER", 100_000)
     packed = {"Content-Encoding": "gzip"}
     async with session_of(one) as session:
         for size, headers, fits in ((90_000, packed, True), (5_000_000, packed, False), (5_000_000, {}, False)):

@@ -12,14 +12,16 @@ import pytest
 from tests.gateway.serving import ME, chat_body, gateway
 from tests.gateway.upstream import replies
 from tests.plugins.folders import manifest_text
+from toolyard.gateway.chat_prompt import MAX_GROWTH, fill_prompt
+from toolyard.gateway.client_request import ClientRequest
 from toolyard.gateway.faults import ChatFailed
 from toolyard.gateway.ports import PromptSources
-from toolyard.gateway.prompt import MAX_GROWTH, fill_prompt
 from toolyard.protocol.json import Json
-from toolyard.protocol.manifest import read_manifest, tool_spec, write_plugin
-from toolyard.protocol.task import Task, TaskState
+from toolyard.protocol.manifests.manifest_parser import read_manifest
+from toolyard.protocol.manifests.spec import tool_spec
+from toolyard.protocol.records.task_record import Task, TaskState
 from toolyard.protocol.tool import ToolSpec
-from toolyard.protocol.tool_text import write_tool
+from toolyard.protocol.tool_text import write_plugin, write_tool
 
 NOW = datetime(2026, 1, 5, 9, 5, 7, tzinfo=timezone(timedelta(hours=8)))
 PLUGIN = read_manifest(manifest_text("Alpha")).manifest
@@ -157,7 +159,7 @@ async def test_a_chat_request_is_filled_before_it_goes_upstream(tmp_path: Path) 
         assert re.match(r"Today is \d{4}/", sent)
         assert sent.count("- LS: Lists the entries of a folder") == 2
         assert "- 科学计算器 SciCalculator (SciCalculator) - 命令: SciCalculatorRequest:" in sent
-        run = await one.chat.complete(chat_body("Hi", system="{{Date}}"), caller=ME)
+        run = await one.chat.complete(ClientRequest(chat_body("Hi", system="{{Date}}"), caller=ME))
         record = one.chat.record(run.id, ME)
         assert record is not None
         assert record["rounds"] == [{"sent": one.upstream.bodies[1]}]

@@ -13,9 +13,9 @@ from tests.gateway.serving import ME, QUICK, chat_body, gateway, request
 from tests.gateway.upstream import Script, provider, replies, says, streamed
 from toolyard.config import load_config
 from toolyard.errors import ConfigError
+from toolyard.gateway.client_request import ClientRequest
 from toolyard.gateway.faults import refused_request
-from toolyard.gateway.providers.key_ring import BUSY_S, MAX_REST_S, REFUSED_S, KeyRing
-from toolyard.gateway.providers.upstream import HttpUpstream
+from toolyard.gateway.providers.upstream import BUSY_S, MAX_REST_S, REFUSED_S, HttpUpstream, KeyRing
 from toolyard.provider_settings import Provider, ProviderOptions
 
 KEY, SECOND, THIRD = "sk-first-0001", "sk-second-0002", "sk-third-0003"
@@ -172,7 +172,7 @@ async def test_a_provider_is_asked_through_its_proxy_and_the_login_is_told_to_no
         options = ProviderOptions(proxy=f"http://me:my-password@{place}")
         settings = {"upstream_url": "https://models.invalid/v1", "upstream_options": options}
         async with gateway(tmp_path / "tls", [], settings=settings) as one:
-            run = await one.chat.complete(chat_body("Hi", stream=True), caller=ME)
+            run = await one.chat.complete(ClientRequest(chat_body("Hi", stream=True), caller=ME))
         assert heads[0].startswith("CONNECT models.invalid:443 HTTP/1.1\r\n")
         assert "Bearer" not in heads[0]
         assert (run.status, json.loads(run.body)["error"]["code"]) == (502, "upstream_unreachable")
@@ -211,7 +211,7 @@ async def test_a_key_that_is_not_taken_is_skipped_at_once_and_rests(tmp_path: Pa
 async def test_when_no_key_is_taken_the_client_hears_it_and_each_was_tried_once(tmp_path: Path) -> None:
     settings: dict[str, Any] = {"upstream_key": KEY, "upstream_options": ProviderOptions(keys=(SECOND,))}
     async with gateway(tmp_path, [refusal(401)], settings=settings) as one:
-        run = await one.chat.complete(chat_body("Hi"), caller=ME)
+        run = await one.chat.complete(ClientRequest(chat_body("Hi"), caller=ME))
         assert (run.status, bearers(one.upstream.keys)) == (502, [KEY, SECOND])
     async with provider([refusal(429), says("Hi.")]) as other:
         upstream = HttpUpstream("x", other.url, KEY, QUICK, ProviderOptions(keys=(SECOND,)))
@@ -247,7 +247,7 @@ async def test_time_limits_are_those_of_the_provider(tmp_path: Path) -> None:
     options = ProviderOptions(first_byte_seconds=0.2, whole_seconds=0.3)
     async with gateway(tmp_path / "first", [Script(late_s=300)], settings={"upstream_options": options}) as one:
         for stream, expected in ((True, "nothing within 0.2 s"), (False, "nothing within 0.3 s")):
-            run = await one.chat.complete(chat_body("Hi", stream=stream), caller=ME)
+            run = await one.chat.complete(ClientRequest(chat_body("Hi", stream=stream), caller=ME))
             assert (run.status, expected in run.body.decode()) == (504, True)
 
 

@@ -14,8 +14,9 @@ import pytest
 from tests.gateway.serving import ME, QUICK, Gateway, StreamedAnswer, chat_body, gateway
 from tests.gateway.upstream import DONE, Script, chunk, completion, provider, says, streamed
 from tests.waiting import wait_until
+from toolyard.gateway.client_request import ClientRequest
 from toolyard.gateway.faults import ChatFailed
-from toolyard.gateway.providers import response_body
+from toolyard.gateway.providers import answer
 from toolyard.gateway.providers.answer import MAX_BATCH, MAX_UNSTREAMED, HttpAnswer
 from toolyard.gateway.providers.upstream import HttpUpstream
 from toolyard.gateway.reply.chunks import Chunk
@@ -70,7 +71,7 @@ async def test_json_in_one_piece_is_read_whatever_it_is_called(tmp_path: Path, k
     async with gateway(tmp_path, [Script(pieces, kind=kind, status=status)]) as one:
         heard = await one.stream()
         assert (heard.text, heard.finishes, heard.done, heard.errors) == ("Hello.", ["stop"], 1, [])
-        assert (await one.chat.complete(chat_body("Hi"), caller=ME)).body == body
+        assert (await one.chat.complete(ClientRequest(chat_body("Hi"), caller=ME))).body == body
 
 
 @pytest.mark.requirement("clients:providers")
@@ -109,7 +110,7 @@ async def test_odd_json_reaches_strict_clients_as_json(tmp_path: Path) -> None:
         DONE,
     ]
     async with gateway(tmp_path, [Script(pieces)], served=True) as one:
-        run = await one.chat.complete(chat_body("Hi", stream=True), caller=ME)
+        run = await one.chat.complete(ClientRequest(chat_body("Hi", stream=True), caller=ME))
         assert run.pieces is not None
         sent = b"".join([piece async for piece in run.pieces])
         heard = StreamedAnswer.from_bytes(sent)
@@ -127,7 +128,7 @@ async def test_odd_json_of_a_whole_answer_reaches_strict_clients_as_json(tmp_pat
         b'"x"', rb'"\ud83d\ude00\ud83d", "seed": 123456789012345678901234567890, "score": NaN'
     )
     async with gateway(tmp_path, [Script([body], kind="application/json")], served=True) as one:
-        sent = (await one.chat.complete(chat_body("Hi"), caller=ME)).body
+        sent = (await one.chat.complete(ClientRequest(chat_body("Hi"), caller=ME))).body
         message = json.loads(sent, parse_constant=pytest.fail)["choices"][0]["message"]
         assert message == {
             "role": "assistant", "content": "😀\ufffd", "seed": 123456789012345678901234567890, "score": None,
@@ -221,20 +222,20 @@ async def test_a_small_answer_that_becomes_a_huge_one_is_stopped_in_small_steps(
     packer = zlib.compressobj(9, wbits=31)
     packed = [packer.compress(piece) for piece in (b'{"choices": [{"message": {"content": "', *[b"x" * 2**20] * 256)]
     steps: list[int] = []
-    plain = response_body.Decompressor.step
+    plain = answer.Decompressor.step
 
-    def step(self: response_body.Decompressor) -> bytes:
+    def step(self: answer.Decompressor) -> bytes:
         data = plain(self)
         steps.append(len(data))
         return data
 
-    monkeypatch.setattr(response_body.Decompressor, "step", step)
+    monkeypatch.setattr(answer.Decompressor, "step", step)
     script = Script([b"".join(packed)], kind="application/json", headers={"Content-Encoding": "gzip"}, then="hang")
     async with gateway(tmp_path, [script]) as one:
         error = (await one.stream()).errors[0] if stream else (await one.complete())["error"]
         assert "more than 33554432 bytes" in error["message"]
-    assert max(steps) <= response_body.STEP
-    assert sum(steps) <= MAX_UNSTREAMED + 2 * response_body.STEP
+    assert max(steps) <= answer.STEP
+    assert sum(steps) <= MAX_UNSTREAMED + 2 * answer.STEP
 
 
 @pytest.mark.requirement("clients:bounded")

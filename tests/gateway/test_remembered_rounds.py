@@ -9,7 +9,8 @@ import pytest
 from tests.gateway.drawing import asks_natively
 from tests.gateway.serving import ME, Gateway, chat_body, gateway, request
 from tests.gateway.upstream import Script, replies, says
-from toolyard.gateway.vcp import PAYLOAD
+from toolyard.gateway.client_request import ClientRequest
+from toolyard.gateway.vcp_blocks import PAYLOAD
 from toolyard.protocol.request_text import format_request
 
 SAY = request(text="hello")
@@ -29,7 +30,7 @@ async def two_turns(
         text = (await one.complete("Say hello.", toolyard=options, **more))["choices"][0]["message"]["content"]
     so_far = len(one.upstream.bodies)
     history = [*first["messages"], {"role": "assistant", "content": text}, {"role": "user", "content": "And?"}]
-    run = await one.chat.complete({**first, "messages": history}, caller=ME)
+    run = await one.chat.complete(ClientRequest({**first, "messages": history}, caller=ME))
     if run.pieces is not None:
         assert [piece async for piece in run.pieces]
     return text, one.upstream.bodies[so_far]["messages"]
@@ -91,14 +92,14 @@ async def test_several_rounds_and_turns_come_back_in_order(tmp_path: Path, strea
         for question in ("One?", "Two?", "Three?"):
             history.append({"role": "user", "content": question})
             if stream:
-                run = await one.chat.complete({"messages": list(history), "stream": True}, caller=ME)
+                run = await one.chat.complete(ClientRequest({"messages": list(history), "stream": True}, caller=ME))
                 assert run.pieces is not None
                 raw = b"".join([piece async for piece in run.pieces])
                 chunks = [json.loads(line[6:]) for line in raw.split(b"\n") if line.startswith(b"data: {")]
                 deltas = [choice["delta"] for one in chunks for choice in one["choices"]]
                 text = "".join(delta.get("content") or "" for delta in deltas)
             else:
-                run = await one.chat.complete({"messages": list(history)}, caller=ME)
+                run = await one.chat.complete(ClientRequest({"messages": list(history)}, caller=ME))
                 text = json.loads(run.body)["choices"][0]["message"]["content"]
             history.append({"role": "assistant", "content": text})
         sent = one.upstream.bodies[-1]["messages"]
@@ -115,7 +116,7 @@ async def test_a_client_that_trims_the_text_between_calls_as_the_console_does_is
             {"role": "user", "content": "Say hello."},
             {"role": "assistant", "content": "I say it.\n\nI said hello."},
         ]
-        await one.chat.complete({"messages": [*history, {"role": "user", "content": "And?"}]}, caller=ME)
+        await one.chat.complete(ClientRequest({"messages": [*history, {"role": "user", "content": "And?"}]}, caller=ME))
         assert [message["role"] for message in one.upstream.bodies[-1]["messages"]] == [
             *("user", "assistant", "user", "assistant", "user")
         ]
@@ -138,7 +139,7 @@ async def test_a_turn_that_broke_off_is_not_remembered(tmp_path: Path) -> None:
             {"role": "user", "content": "Say hello."},
             {"role": "assistant", "content": "> ✓ Say: Said it."},
         ]
-        await one.chat.complete({"messages": [*history, {"role": "user", "content": "And?"}]}, caller=ME)
+        await one.chat.complete(ClientRequest({"messages": [*history, {"role": "user", "content": "And?"}]}, caller=ME))
         assert one.upstream.bodies[-1]["messages"][:2] == history
 
 
@@ -165,7 +166,7 @@ async def test_a_call_of_the_clients_tool_after_ours_keeps_our_rounds_before_it(
             {"role": "tool", "tool_call_id": message["tool_calls"][0]["id"], "content": "sun"},
         ]
         body: Any = {**chat_body("x", tools=TOOLS, stream=True), "messages": history}
-        run = await one.chat.complete(body, caller=ME)
+        run = await one.chat.complete(ClientRequest(body, caller=ME))
         assert run.pieces is not None
         assert [piece async for piece in run.pieces]
         sent = one.upstream.bodies[2]["messages"]
@@ -178,5 +179,7 @@ async def test_another_key_learns_nothing(tmp_path: Path) -> None:
     async with gateway(tmp_path, replies(SAY, "Done.", "Yes.")) as one:
         text = (await one.complete("Say hello."))["choices"][0]["message"]["content"]
         history: Any = [{"role": "user", "content": "Say hello."}, {"role": "assistant", "content": text}]
-        await one.chat.complete({"messages": [*history, {"role": "user", "content": "And?"}]}, caller="key:other")
+        await one.chat.complete(
+            ClientRequest({"messages": [*history, {"role": "user", "content": "And?"}]}, caller="key:other")
+        )
         assert one.upstream.bodies[-1]["messages"][:2] == history

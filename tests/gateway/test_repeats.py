@@ -4,6 +4,7 @@ import asyncio
 import json
 import re
 from collections.abc import AsyncIterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +18,11 @@ from tests.gateway.test_chats import make_log
 from tests.gateway.upstream import DONE, Script, chunk, completion, replies, says, streamed
 from tests.programs import find_program
 from tests.waiting import run_loop_once, wait_until
-from toolyard.gateway.chat import ChatRun
-from toolyard.gateway.turn_log import State
-from toolyard.protocol.call import ToolCall
+from toolyard.gateway.client_request import ClientRequest
+from toolyard.gateway.turns.rendering import ClientAnswer
+from toolyard.gateway.turns.turn_log import State
 from toolyard.protocol.json import JsonObject
-from toolyard.protocol.outcome import Result
-from toolyard.protocol.tool import Checkpoint
+from toolyard.protocol.tool import Checkpoint, Result, ToolCall
 
 BLOCK = request(text="hello")
 RETRY = {"x-stainless-retry-count": "1"}
@@ -36,11 +36,11 @@ WEATHER: list[JsonObject] = [{"type": "function", "function": {"name": "weather"
 OFFERED = {"offer": "native"}  # also to a request with tools of its own
 
 
-async def send(one: Gateway, body: JsonObject, headers: Mapping[str, str] = {}) -> ChatRun:
-    return await one.chat.complete(body, caller=ME, raw=json.dumps(body).encode(), headers=headers)
+async def send(one: Gateway, body: JsonObject, headers: Mapping[str, str] = {}) -> ClientAnswer:
+    return await one.chat.complete(ClientRequest(body, caller=ME, raw=json.dumps(body).encode(), headers=headers))
 
 
-def content(run: ChatRun) -> str:
+def content(run: ClientAnswer) -> str:
     return content_of(run.body)
 
 
@@ -99,7 +99,7 @@ async def test_a_bug_after_a_tool_has_run_is_no_answer_that_clients_repeat(
         def broken(*_: object) -> list[JsonObject]:
             raise ZeroDivisionError
 
-        monkeypatch.setattr("toolyard.gateway.turn.build_round_messages", broken)
+        monkeypatch.setattr("toolyard.gateway.turns.tool_work.build_round_messages", broken)
         run = await send(one, chat_body("Hi."))
         error = json.loads(run.body)["error"]
         assert (run.status, error["code"], run.headers["x-should-retry"]) == (400, "tools_have_run", "false")
@@ -328,7 +328,7 @@ async def test_a_whole_answer_that_waits_for_approval_comes_early_and_the_same_r
 ) -> None:
     block = request("Write", path="a.txt", content="x")
     async with gateway(tmp_path, replies(f"I write.\n{block}\n", "Done.")) as one, asyncio.timeout(60):
-        one.chat._approval_wait_s = 0.05
+        one.chat.rules = replace(one.chat.rules, approval_wait_s=0.05)
         early = await send(one, chat_body("Hi."))
         body = json.loads(early.body)
         (waiting,) = body["toolyard"]["approvals"]
@@ -337,7 +337,7 @@ async def test_a_whole_answer_that_waits_for_approval_comes_early_and_the_same_r
         assert f"toolyard approval allow {waiting['id']}" in content(early)
         assert content(await send(one, chat_body("Hi."))) == content(early)  # it still waits
         attached = asyncio.create_task(send(one, chat_body("Hi.")))
-        await one.yard.approvals.answer(waiting["id"], allowed=answer == "allow", by=ME)
+        await one.yard.state.approvals.answer(waiting["id"], allowed=answer == "allow", by=ME)
         text = content(await attached)
         while "Done." not in text:
             text = content(await send(one, chat_body("Hi.")))
@@ -352,13 +352,13 @@ async def test_the_next_message_after_an_early_answer_tells_the_model_what_was_d
 ) -> None:
     block = request("Write", path="a.txt", content="x")
     async with gateway(tmp_path, replies(f"I write.\n{block}\n", "Written.", "I see.")) as one, asyncio.timeout(60):
-        one.chat._approval_wait_s = 0.05
+        one.chat.rules = replace(one.chat.rules, approval_wait_s=0.05)
         early = await send(one, chat_body("Hi."))
         (waiting,) = json.loads(early.body)["toolyard"]["approvals"]
         assert waiting["about"] == "a.txt"
         assert "> ⏸ Write (a.txt) waits for approval" in content(early)
         if answer != "wait":
-            await one.yard.approvals.answer(waiting["id"], allowed=answer == "allow", by=ME, reason="not there")
+            await one.yard.state.approvals.answer(waiting["id"], allowed=answer == "allow", by=ME, reason="not there")
             await wait_until(lambda: not one.chat._logs.running())
         body = chat_body("Hi.")
         assert isinstance(body["messages"], list)
@@ -405,7 +405,7 @@ async def test_a_clients_call_first_and_ours_second_hands_over_to_the_client(
 @pytest.mark.requirement("chat:abandoned")
 async def test_a_named_chat_that_nobody_follows_ends_after_the_limit(tmp_path: Path) -> None:
     async with gateway(tmp_path, [Script(streamed("Hi.")[:2], then="hang")]) as one, asyncio.timeout(60):
-        one.chat._followed_s = 0
+        one.chat.rules = replace(one.chat.rules, followed_s=0.0)
         await send(one, chat_body("Hi.", stream=True), {"x-toolyard-chat": "c"})
         await one.upstream.gone.wait()
         await wait_until(lambda: (one.chat.record("c", ME) or {})["state"] == "failed")

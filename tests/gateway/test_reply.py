@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from toolyard.gateway.faults import ChatFailed
 from toolyard.gateway.reply.chunks import Chunk, Head, add_usage, to_events
+from toolyard.gateway.reply.model_reply import ReplyContext
 from toolyard.gateway.reply.request_filter import RequestFilter
 from toolyard.gateway.reply.streamed_reply import StreamedReply
 from toolyard.gateway.sse import END, Events, event_of
@@ -40,11 +41,25 @@ def written(chunks: list[Chunk]) -> bytes:
     return b"".join(chunk.raw + END if chunk.raw else event_of(chunk.data) for chunk in chunks)
 
 
+def make_reply(
+    request_filter: RequestFilter, *, number: int = 1, theirs: frozenset[str] = frozenset(), looks: bool = True
+) -> StreamedReply:
+    context = ReplyContext(
+        head=Head("x", 1, "m"),
+        request_filter=request_filter,
+        provider="p",
+        round=number,
+        owners=Ownership(theirs),
+        looks=looks,
+    )
+    return StreamedReply(context)
+
+
 @pytest.mark.requirement("r:R74")
 @given(st.lists(CHUNK, max_size=6), st.booleans(), st.integers(1, 2))
 def test_whatever_a_provider_sends_is_passed_on_or_a_fault(chunks: list[Any], hides: bool, number: int) -> None:
     request_filter = RequestFilter(hides=hides)
-    reply = StreamedReply(Head("x", 1, "m"), request_filter, "p", number, Ownership(frozenset({"theirs"})), looks=True)
+    reply = make_reply(request_filter, number=number, theirs=frozenset({"theirs"}))
     sent = [chunk for chunk in chunks for chunk in reply.take([b"data: " + orjson.dumps(chunk)])]
     raw = written([*sent, *reply.end(), *reply.take_held()])
     assert all(event.startswith(b"data: {") for event in Events().feed(raw))
@@ -76,14 +91,14 @@ def _event(**choice: Any) -> bytes:
 
 @pytest.mark.requirement("r:R70")
 def test_a_last_chunk_that_does_not_say_which_answer_it_ends_ends_the_first() -> None:
-    reply = StreamedReply(Head("x", 1, "m"), RequestFilter(hides=True), "p", 1, Ownership(), looks=False)
+    reply = make_reply(RequestFilter(hides=True), looks=False)
     reply.take([_event(index=0, delta={"content": "a"}), _event(delta={}, finish_reason="stop")])
     assert (reply.failure, reply.finish) == (None, "stop")
 
 
 @pytest.mark.requirement("chat:completions")
 def test_what_is_no_text_in_the_last_chunk_goes_on_with_it() -> None:
-    reply = StreamedReply(Head("x", 1, "m"), RequestFilter(hides=True), "p", 1, Ownership(), looks=True)
+    reply = make_reply(RequestFilter(hides=True))
     parts = [{"type": "text", "text": "Look."}, {"type": "image_url", "image_url": {"url": "data:x"}}]
     sent = reply.take([_event(index=0, delta={"content": parts}, finish_reason="stop")])
     assert orjson.loads(written(sent).removeprefix(b"data: "))["choices"][0]["delta"]["content"] == parts

@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 
 from tests.gateway.serving import request
 from toolyard.gateway.reply.request_filter import RequestFilter
-from toolyard.protocol.markers import Call, Malformed, parse_requests
+from toolyard.protocol.requests.marks import Call, Malformed
+from toolyard.protocol.requests.scanner import parse_requests
 
 BLOCK = request(text="hello", more="two\nlines")
 TEXTS = [

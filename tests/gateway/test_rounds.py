@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from toolyard.gateway.tool_calls.rounds import call_keys, fit_rounds, write_as_text
-from toolyard.gateway.vcp import PAYLOAD
+from toolyard.gateway.vcp_blocks import PAYLOAD
 from toolyard.protocol.request_text import format_request
 
 

@@ -16,7 +16,7 @@ from tests.gateway.test_terminal import terminal
 from tests.gateway.upstream import Answers, Provider, Script, provider, replies, says, streamed
 from tests.waiting import wait_for_value
 from toolyard.config import load_config
-from toolyard.web.server import Server, ServerOptions
+from toolyard.web.server.lifecycle import Server, ServerOptions
 
 HI: Any = [{"role": "user", "content": "Hi"}]
 

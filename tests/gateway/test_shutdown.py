@@ -16,7 +16,7 @@ from tests.gateway.test_served import HI, settings_for
 from tests.gateway.upstream import Answers, Call, Provider, Script, chunk, provider, says, streamed
 from tests.waiting import wait_until
 from toolyard.config import load_config
-from toolyard.web.server import Server, ServerOptions
+from toolyard.web.server.lifecycle import Server, ServerOptions
 
 HANGS = Script([chunk({"content": "Once upon"})], then="hang")
 

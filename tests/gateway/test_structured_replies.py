@@ -9,7 +9,8 @@ import pytest
 from tests.gateway.drawing import asks_natively
 from tests.gateway.serving import ME, Gateway, chat_body, gateway, request
 from tests.gateway.upstream import Script, replies, says
-from toolyard.protocol.replies.prompt import Language, write_prompt
+from toolyard.gateway.client_request import ClientRequest
+from toolyard.protocol.replies.reply_prompt import Language, write_prompt
 from toolyard.protocol.reply import parse_reply
 
 pytestmark = pytest.mark.requirement("chat:structured-reply")
@@ -100,7 +101,7 @@ async def test_tools_run_before_the_reply_and_the_answer_is_the_reply_alone(tmp_
             assert "Answer in this form once you need no more" in system_of(one)
             history = [{"role": "user", "content": "Hi."}, {"role": "assistant", "content": content}]
             body = {"messages": [*history, {"role": "user", "content": "And?"}], **ASKED}
-            await one.chat.complete(body, caller=ME)
+            await one.chat.complete(ClientRequest(body, caller=ME))
             sent = one.upstream.bodies[-1]["messages"]
             assert "Said it." in json.dumps(sent)  # what the tool said is remembered with the repaired answer
             assert sent[-2] == {"role": "assistant", "content": content}
@@ -139,6 +140,6 @@ async def test_openais_client_gets_the_parsed_reply(tmp_path: Path) -> None:
 async def test_a_chat_with_json_as_its_response_format_is_unchanged(tmp_path: Path) -> None:
     async with gateway(tmp_path, replies(GOOD)) as one:
         body = chat_body("Hi.", response_format={"type": "json_object"})
-        run = await one.chat.complete(body, caller=ME)
+        run = await one.chat.complete(ClientRequest(body, caller=ME))
         assert "toolyard" not in json.loads(run.body)
         assert one.upstream.bodies == [body]

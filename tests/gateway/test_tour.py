@@ -12,10 +12,11 @@ from tests.gateway.serving import ME, Gateway, StreamedAnswer, gateway
 from tests.gateway.upstream import replies
 from tests.waiting import run_loop_once, wait_for_value
 from toolyard.engine.step_limiter import AT_ONCE
-from toolyard.gateway.tour.script import write_reply
-from toolyard.gateway.tour.tour import Tour
-from toolyard.protocol.approval import ApprovalState, Mode
-from toolyard.protocol.reply import Reply, parse_reply
+from toolyard.gateway.client_request import ClientRequest
+from toolyard.gateway.tour_model import Tour, write_reply
+from toolyard.protocol.access import ApprovalState, Mode
+from toolyard.protocol.replies.reply_values import Reply
+from toolyard.protocol.reply import parse_reply
 
 pytestmark = pytest.mark.requirement("chat:tour")
 ALONE = {"upstream_url": None, "upstream_key": None}
@@ -25,7 +26,8 @@ NOW = datetime(2026, 11, 15, 9, 30, tzinfo=UTC)
 async def ask(one: Gateway, *texts: str, **more: Any) -> StreamedAnswer:
     roles = ("user", "assistant")
     messages = [{"role": roles[number % 2], "content": text} for number, text in enumerate(texts)]
-    run = await one.chat.complete({"model": "any", "messages": messages, "stream": True, **more}, caller=ME)  # type: ignore[dict-item]
+    body: Any = {"model": "any", "messages": messages, "stream": True, **more}
+    run = await one.chat.complete(ClientRequest(body, caller=ME))
     assert run.pieces is not None
     return StreamedAnswer.from_bytes(b"".join([piece async for piece in run.pieces]))
 
@@ -88,9 +90,9 @@ async def test_it_really_calls_tools(tmp_path: Path) -> None:
 async def test_it_asks_for_approval_before_it_writes(tmp_path: Path) -> None:
     async with gateway(tmp_path, replies("x"), settings={**ALONE, "approval_mode": Mode.ASK}) as one:
         asking = asyncio.create_task(ask(one, "Write a file"))
-        pending = await wait_for_value(lambda: one.yard.approvals.page((ApprovalState.PENDING,), limit=1))
+        pending = await wait_for_value(lambda: one.yard.state.approvals.page((ApprovalState.PENDING,), limit=1))
         assert not (tmp_path / "project/tour").exists()
-        await one.yard.approvals.answer(pending[0].id, allowed=True, by="test")
+        await one.yard.state.approvals.answer(pending[0].id, allowed=True, by="test")
         assert "Created" in (await asking).text
     assert (tmp_path / "project/tour/hello.md").read_text().startswith("# Hello")
 
@@ -102,9 +104,9 @@ async def test_it_starts_a_task_and_tells_its_result_later(tmp_path: Path) -> No
         placeholder = re.search(r"\{\{VCP_ASYNC_RESULT::Timelapse::([\w-]+)\}\}", first.text)
         assert placeholder is not None
         async with asyncio.timeout(60):
-            task = await one.yard.tasks.find_for_caller("Timelapse", placeholder[1], ME)
+            task = await one.yard.state.tasks.find_for_caller("Timelapse", placeholder[1], ME)
             assert task is not None
-            await one.yard.tasks.wait(task.id)
+            await one.yard.state.tasks.wait(task.id)
         later = await ask(one, "Make a background animation", first.text, "Is it done?")
     assert "The task says:" in later.text
     assert "GIF" in later.text or "gif" in later.text

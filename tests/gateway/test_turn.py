@@ -11,15 +11,15 @@ from tests.fakes import FakeTool
 from tests.gateway.serving import ME, StreamedAnswer, chat_body, gateway, request
 from tests.gateway.upstream import DONE, Script, chunk, completion, replies, says, streamed
 from tests.plugins.folders import make_plugin
+from toolyard.gateway.client_request import ClientRequest
 from toolyard.gateway.tool_calls.text_calls import MAX_KEPT
-from toolyard.gateway.turn import MAX_ROUNDS
+from toolyard.gateway.turns.dialogue import MAX_ROUNDS
 from toolyard.message import read_hint
-from toolyard.protocol.approval import Mode
-from toolyard.protocol.call import Origin, ToolCall
+from toolyard.protocol.access import Mode
 from toolyard.protocol.content import Media
-from toolyard.protocol.outcome import Extras, Result
+from toolyard.protocol.envelope import Extras
 from toolyard.protocol.store import Query
-from toolyard.protocol.tool import Checkpoint
+from toolyard.protocol.tool import Checkpoint, Origin, Result, ToolCall
 
 BLOCK = request(text="hello")
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(24)
@@ -83,20 +83,22 @@ async def test_a_reply_that_needs_nothing_passes_as_the_bytes_that_came(tmp_path
     async with gateway(
         tmp_path, lambda request_body: Script([*strange, DONE]) if request_body.get("stream") else answer
     ) as one:
-        run = await one.chat.complete(chat_body("Hi", stream=True), caller=ME)
+        run = await one.chat.complete(ClientRequest(chat_body("Hi", stream=True), caller=ME))
         assert run.pieces is not None
         assert b"".join([piece async for piece in run.pieces]) == b"".join([*strange, DONE])
-        assert (await one.chat.complete(chat_body("Hi"), caller=ME)).body == body
+        assert (await one.chat.complete(ClientRequest(chat_body("Hi"), caller=ME))).body == body
 
 
 @pytest.mark.requirement("chat:completions")
 async def test_what_the_client_says_reaches_the_model_untouched(tmp_path: Path) -> None:
     raw = b'{ "model":"m", "temperature": 1.50, "messages":[{"role":"user","content":"\\u00e9"}], "x_odd": [1e2] }'
     async with gateway(tmp_path, replies("Hi.")) as one:
-        await one.chat.complete(json.loads(raw), caller=ME, raw=raw, headers={"x-toolyard-offer": "none"})
+        await one.chat.complete(
+            ClientRequest(json.loads(raw), caller=ME, raw=raw, headers={"x-toolyard-offer": "none"})
+        )
         assert one.upstream.raw == [raw]
         extended = chat_body("Hi", requestId="r", toolyard={"show": "raw", "offer": "none"}, seed=7)
-        await one.chat.complete(extended, caller=ME)
+        await one.chat.complete(ClientRequest(extended, caller=ME))
         assert one.upstream.bodies[1] == chat_body("Hi", seed=7)
         assert one.upstream.keys == ["Bearer sk-the-key"] * 2
 
@@ -237,14 +239,14 @@ async def test_a_loop_of_tools_ends_as_a_complete_answer_with_a_note(tmp_path: P
             text = choice["message"]["content"]
         assert f"more than {MAX_ROUNDS} rounds" in text
         assert (len(one.ran), len(one.upstream.bodies)) == (MAX_ROUNDS, MAX_ROUNDS + 1)
-        run = await one.chat.complete(chat_body("请一直读取"), caller=ME)
+        run = await one.chat.complete(ClientRequest(chat_body("请一直读取"), caller=ME))
         assert f"模型请求工具超过 {MAX_ROUNDS} 轮" in json.loads(run.body)["choices"][0]["message"]["content"]
 
 
 @pytest.mark.requirement("chat:reason-shown")
 async def test_the_line_of_a_failed_call_says_what_to_do_next(tmp_path: Path) -> None:
     async with gateway(tmp_path, replies(request("Read", path="none.txt"), "Sorry.")) as one:
-        envelope = (await one.yard.settle(one.yard.request("Read", {"path": "none.txt"}))).envelope
+        envelope = (await one.yard.calls.settle(one.yard.calls.request("Read", {"path": "none.txt"}))).envelope
         assert read_hint(envelope.text)
         assert f"> ✗ Read: {envelope.text}".replace("`", "'") in (await one.stream()).text
 
@@ -260,9 +262,9 @@ async def test_a_block_that_cannot_be_run_is_told_to_the_model_and_kept(tmp_path
             await one.complete()
         assert one.ran == []
         assert "twice" in one.upstream.bodies[1]["messages"][-1]["content"]
-        (record,) = await one.yard.journal.page(Query(), limit=5)
+        (record,) = await one.yard.state.journal.page(Query(), limit=5)
         assert (record.tool, record.state, record.origin) == ("Say", "error", "chat")
-        stored = await one.yard.journal.get(record.id)
+        stored = await one.yard.state.journal.get(record.id)
         assert stored is not None
         assert stored["arguments"] == {"written": bad.strip()}
         assert "twice" in str(stored["text"])
@@ -274,7 +276,7 @@ async def test_of_many_broken_blocks_some_are_kept_and_all_are_told(tmp_path: Pa
     async with gateway(tmp_path, replies("\n".join([bad] * 40), "Sorry.")) as one:
         await one.stream(toolyard={"tools": ["LS"]})
         assert one.upstream.bodies[1]["messages"][-1]["content"].count("tool_name") >= 40
-        assert len(await one.yard.journal.page(Query(), limit=100)) == MAX_KEPT
+        assert len(await one.yard.state.journal.page(Query(), limit=100)) == MAX_KEPT
 
 
 @pytest.mark.requirement("s:S-30")
@@ -314,7 +316,9 @@ async def test_the_river_takes_the_conversation_along(tmp_path: Path, river: str
     history: list[Any] = [{"role": "user", "content": [{"type": "text", "text": "One"}]}]
     history.append({"role": "assistant", "content": "Two"})
     async with gateway(tmp_path, replies(block, "Done.")) as one:
-        await one.chat.complete({"messages": [*history, {"role": "user", "content": "Three"}]}, caller=ME)
+        await one.chat.complete(
+            ClientRequest({"messages": [*history, {"role": "user", "content": "Three"}]}, caller=ME)
+        )
         context = one.ran[0].metadata["river_context"]
         assert one.ran[0].arguments == {"text": "hello"}
     assert isinstance(context, list)
@@ -379,7 +383,7 @@ async def test_media_reach_the_model_as_content_parts(tmp_path: Path, text: bool
 @pytest.mark.requirement("chat:vcp-route")
 async def test_vcp_clients_see_requests_and_information_blocks(tmp_path: Path) -> None:
     async with gateway(tmp_path, replies(f"I look.\n{BLOCK}", "Done.")) as one:
-        run = await one.chat.complete(chat_body("Hi", stream=True), caller=ME, vcp=True)
+        run = await one.chat.complete(ClientRequest(chat_body("Hi", stream=True), caller=ME, vcp=True))
         assert run.pieces is not None
         text = StreamedAnswer.from_bytes(b"".join([piece async for piece in run.pieces])).text
     assert text.startswith(f"I look.\n{BLOCK}\n[[VCP调用结果信息汇总:\n- 工具名称: Say\n- 执行状态: ✅ SUCCESS\n")

@@ -10,12 +10,13 @@ from tests.gateway.serving import ME, chat_body, gateway
 from tests.gateway.upstream import Script, provider, replies, says, streamed
 from toolyard.config import load_config
 from toolyard.errors import ConfigError
+from toolyard.gateway.client_request import ClientRequest
 from toolyard.gateway.faults import ChatFailed
 from toolyard.gateway.providers import upstreams
 from toolyard.gateway.providers.endpoint import Endpoint, chat_base
 from toolyard.gateway.providers.upstream import HttpUpstream
 from toolyard.gateway.providers.upstreams import Provider, Upstreams
-from toolyard.gateway.tour.tour import Tour
+from toolyard.gateway.tour_model import Tour
 from toolyard.provider_settings import Provider as Setting
 from toolyard.provider_settings import ProviderOptions
 
@@ -102,7 +103,7 @@ async def test_several_providers_have_their_own_keys_and_models(tmp_path: Path) 
                 ("second/x", "second", "x"),
                 ("y", "first", "y"),
             ):
-                run = await one.chat.complete({**chat_body("Hi"), "model": model}, caller=ME)
+                run = await one.chat.complete(ClientRequest({**chat_body("Hi"), "model": model}, caller=ME))
                 assert text in json.loads(run.body)["choices"][0]["message"]["content"]
                 bodies = second.bodies if text == "second" else one.upstream.bodies
                 assert bodies[-1]["model"] == asked_for
@@ -151,7 +152,7 @@ async def test_the_key_does_not_follow_a_redirect(tmp_path: Path) -> None:
     async with provider([says("Thief.")]) as thief:
         away = Script(status=307, headers={"Location": f"{thief.url}/chat/completions"})
         async with gateway(tmp_path, [away]) as one:
-            run = await one.chat.complete(chat_body("Hi", stream=True), caller=ME)
+            run = await one.chat.complete(ClientRequest(chat_body("Hi", stream=True), caller=ME))
             assert run.status == 502
         assert (thief.bodies, thief.keys) == ([], [])
 
@@ -204,7 +205,7 @@ async def test_a_model_goes_to_the_provider_that_lists_it_and_the_default_answer
         async with gateway(tmp_path, replies("one"), settings=settings) as served:
             served.upstream.models, two.models = list_models("a", "shared"), list_models("b", "shared")
             for model, text in (("b", "two"), ("a", "one"), ("shared", "one"), ("two/shared", "two"), ("", "two")):
-                run = await served.chat.complete({**chat_body("Hi"), "model": model}, caller=ME)
+                run = await served.chat.complete(ClientRequest({**chat_body("Hi"), "model": model}, caller=ME))
                 assert (model, json.loads(run.body)["choices"][0]["message"]["content"]) == (model, text)
             assert two.bodies[-1]["model"] == "shared"
             assert [model["id"] for model in await served.chat.models()] == ["two/shared", "a", "shared", "b", "tour"]

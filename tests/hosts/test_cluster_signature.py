@@ -14,21 +14,18 @@ from tests.fakes import FakeClock, FakeTool
 from tests.hosts.yards import host, plugin, sees
 from tests.waiting import wait_until
 from toolyard.engine.clock import SystemClock
-from toolyard.engine.masking import Mask
 from toolyard.engine.registry import Registry
 from toolyard.engine.runner import Runner
 from toolyard.errors import StorageError
-from toolyard.hosts.cluster_signature import ClusterSigner
+from toolyard.hosts.cluster_key import ClusterSigner
 from toolyard.hosts.remote_calls import REFUSED, RemoteCalls
 from toolyard.hosts.worker import Claims, Worker
-from toolyard.protocol.call import ToolCall
-from toolyard.protocol.failure import Failure, Reason
-from toolyard.protocol.outcome import Result
-from toolyard.protocol.outcome_json import call_to_text
-from toolyard.protocol.remote_call import REMOTE_CALL, RemoteCall, RemoteCallState
+from toolyard.protocol.envelope import Failure, Reason
+from toolyard.protocol.mask import Mask
+from toolyard.protocol.records.remote_call import REMOTE_CALL, RemoteCall, RemoteCallState, call_to_text
 from toolyard.protocol.store import Event
-from toolyard.protocol.tool import Checkpoint, ToolSpec
-from toolyard.storage.memory import MemoryStore
+from toolyard.protocol.tool import Checkpoint, Result, ToolCall, ToolSpec
+from toolyard.storage.memory_store import MemoryStore
 from toolyard.storage.secret_key import ClusterKey
 
 pytestmark = pytest.mark.requirement("trust:signed-calls")
@@ -194,7 +191,7 @@ async def test_hosts_with_one_key_run_calls_for_each_other_and_refuse_what_someb
         await a._queue.put("Echo", forged.id)
 
         async def list_refused() -> list[Event]:
-            return [event for event in await b.yard.store.events(0, limit=1000) if event.type == REFUSED]
+            return [event for event in await b.yard.state.store.events(0, limit=1000) if event.type == REFUSED]
 
         refused: list[Event] = await wait_until(list_refused)
         (event,) = refused

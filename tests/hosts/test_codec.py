@@ -9,14 +9,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolyard.message import Message, add_hint
-from toolyard.protocol.call import Origin, ToolCall
 from toolyard.protocol.content import Blob, Link, Media, Part, Text
-from toolyard.protocol.envelope import Envelope, ErrorCode, Fault, Status, is_partial
+from toolyard.protocol.envelope import Envelope, ErrorCode, Extras, Fault, Status, is_partial
 from toolyard.protocol.json import JsonObject
-from toolyard.protocol.outcome import BatchItem, Course, Extras, Outcome
-from toolyard.protocol.outcome_json import call_from_text, call_to_text, outcome_from_text, outcome_to_text
-from toolyard.protocol.tool import CommandForm, Risk, ToolCommand, ToolSpec
-from toolyard.protocol.tool_json import spec_from_text, spec_to_text
+from toolyard.protocol.records.remote_call import call_from_text, call_to_text, outcome_from_text, outcome_to_text
+from toolyard.protocol.tool import (
+    BatchItem,
+    CommandForm,
+    Course,
+    Origin,
+    Outcome,
+    Risk,
+    ToolCall,
+    ToolCommand,
+    ToolSpec,
+    spec_from_text,
+    spec_to_text,
+)
 
 pytestmark = pytest.mark.requirement("hosts:shared")
 
@@ -156,9 +165,9 @@ def test_a_spec_of_the_version_before_has_no_forms_of_its_commands() -> None:
 @pytest.mark.requirement("messages:codes", "hosts:shared")
 def test_the_code_of_a_text_comes_back_in_an_envelope_that_the_version_before_can_read() -> None:
     known: JsonObject = {"cwd": ".", "params_input": {}}
-    listed = Message("ls.listed", "Listed {entries} in '{path}'.", entries="1 entry", path=".")
-    missing = Message("file.not_found", "'{path}' does not exist.", path="a")
-    hint = Message("hint.check_path", "Check the path.")
+    listed = Message("Listed {entries} in '{path}'.", entries="1 entry", path=".")
+    missing = Message("'{path}' does not exist.", path="a")
+    hint = Message("Check the path.")
     for status, text, error in (
         (Status.SUCCESS, listed, None),
         (Status.ERROR, add_hint(missing, hint), Fault(ErrorCode.NOT_FOUND, missing)),

@@ -9,16 +9,15 @@ import pytest
 from tests.fakes import FakeClock
 from toolyard.engine.ownership import ProcessIdentity, identify_process
 from toolyard.errors import StorageError
-from toolyard.hosts.cluster_signature import ClusterSigner
+from toolyard.hosts.cluster_key import ClusterSigner
 from toolyard.hosts.directory import Announcement, Directory
 from toolyard.hosts.lease import HEARTBEAT_S, LEASE_S, HostLease
-from toolyard.protocol.host import HOST, OFFER
 from toolyard.protocol.json import Json, JsonObject
+from toolyard.protocol.records.remote_call import HOST, OFFER
 from toolyard.protocol.store import Record
-from toolyard.protocol.tool import CommandForm, ToolSpec
-from toolyard.protocol.tool_json import spec_to_text
-from toolyard.storage.memory import MemoryLeases, MemoryStore
-from toolyard.storage.postgres_leases import LONGEST_S
+from toolyard.protocol.tool import CommandForm, ToolSpec, spec_to_text
+from toolyard.storage.memory_store import MemoryLeases, MemoryStore
+from toolyard.storage.postgres import LONGEST_S
 from toolyard.storage.secret_key import ClusterKey
 
 pytestmark = pytest.mark.requirement("hosts:shared", "hosts:killed-worker")

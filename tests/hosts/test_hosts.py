@@ -17,16 +17,16 @@ import pytest
 from tests import postgres
 from tests.hosts.yards import config_of, effects_folder, host, plugin, sees, shell_plugin
 from tests.waiting import wait_until
-from toolyard.engine.feed import read_feed
+from toolyard.engine.stored_events import read_feed
 from toolyard.engine.tasks import CallbackAnswer
-from toolyard.hosts import directory, host_reaper, lease, remote_tools
+from toolyard.hosts import directory, lease, remote_tools
 from toolyard.hosts import host as hosts
 from toolyard.hosts.open_yard import open_yard
-from toolyard.protocol.call import Origin
 from toolyard.protocol.content import Media
 from toolyard.protocol.envelope import Status
+from toolyard.protocol.records.task_record import Process, Task, TaskState
 from toolyard.protocol.store import NewEvent, Query
-from toolyard.protocol.task import Process, Task, TaskState
+from toolyard.protocol.tool import Origin
 from toolyard.storage.sqlite import SqliteStore
 from toolyard.yard.yard import Yard
 
@@ -45,13 +45,13 @@ async def test_a_call_runs_on_the_host_that_has_the_tool_and_is_journalled_once_
 ) -> None:
     plugin(tmp_path / "b", "Echo")
     async with host(tmp_path / "b", database), host(tmp_path / "a", database) as a:
-        call = a.yard.request("Echo", {"text": "hi", "number": 2**60})
-        outcome = await a.yard.settle(call)
+        call = a.yard.calls.request("Echo", {"text": "hi", "number": 2**60})
+        outcome = await a.yard.calls.settle(call)
         assert outcome.envelope.data == {"heard": {"text": "hi", "number": 2**60}, "where": "b"}
         assert outcome.root == str((tmp_path / "a/project").resolve())
-        (record,) = await a.yard.journal.page(Query(tool="Echo"), limit=10)
+        (record,) = await a.yard.state.journal.page(Query(tool="Echo"), limit=10)
         assert (record.id, record.state) == (call.id, "success")
-        told = [event async for event in read_feed(a.yard.store, a.yard._clock, 0, follow=False)]
+        told = [event async for event in read_feed(a.yard.state.store, a.yard.clock, 0, follow=False)]
         assert [event.type for event in told if event.type.startswith("call.")] == ["call.started", "call.finished"]
         assert {event.type.partition(".")[0] for event in told} == {"call", "host"}  # hosts talk without events
         assert [event.seq for event in told] == list(range(1, len(told) + 1))
@@ -74,16 +74,16 @@ async def test_a_failure_comes_back_as_it_was_with_how_its_process_ran_and_so_do
     plugin(tmp_path / "b", "Picture", f"print({said!r})")
     plugin(tmp_path / "b", "Bad", """print('{"status": "error", "error": "no such place"}')""")
     async with host(tmp_path / "b", database) as b, host(tmp_path / "a", database) as a:
-        there = await b.yard.settle(b.yard.request("Bad", {"place": 1}))
-        sent = a.yard.request("Bad", {"place": 1})
-        here = await a.yard.settle(sent)
+        there = await b.yard.calls.settle(b.yard.calls.request("Bad", {"place": 1}))
+        sent = a.yard.calls.request("Bad", {"place": 1})
+        here = await a.yard.calls.settle(sent)
         assert there.envelope.error is not None
-        kept: Any = await a.yard.journal.get(sent.id)
+        kept: Any = await a.yard.state.journal.get(sent.id)
         assert kept["process"]["exit_code"] == 0
         assert kept["process"]["argv"][-1].endswith("main.py")
         assert (here.envelope.error, here.envelope.text) == (there.envelope.error, there.envelope.text)
         assert here.envelope.context == there.envelope.context
-        picture = await a.yard.settle(a.yard.request("Picture", {}))
+        picture = await a.yard.calls.settle(a.yard.calls.request("Picture", {}))
         (part,) = [part for part in picture.extras.parts if isinstance(part, Media)]
         assert part.mime == "image/png"
 
@@ -93,14 +93,14 @@ async def test_a_cancel_reaches_the_other_host(database: str, tmp_path: Path) ->
     effect = effects_folder(tmp_path) / "effect"
     shell_plugin(tmp_path / "b", "Slow", "echo start >> $file; sleep 600; echo end >> $file\n")
     async with host(tmp_path / "b", database) as b, host(tmp_path / "a", database) as a:
-        call = a.yard.request("Slow", {"file": str(effect)})
-        running = asyncio.create_task(a.yard.settle(call))
+        call = a.yard.calls.request("Slow", {"file": str(effect)})
+        running = asyncio.create_task(a.yard.calls.settle(call))
         await wait_until(effect.exists)
-        assert a.yard.cancel(call.id)
+        assert a.yard.calls.cancel(call.id)
         envelope = (await running).envelope
         assert envelope.context["reason"] == "CANCELLED"
         await wait_until(lambda: not b._worker._running)  # it has told how it ended
-        record = await a.yard.store.get("remote", call.id)
+        record = await a.yard.state.store.get("remote", call.id)
         assert record is not None
         assert record.state == "done"
         assert effect.read_text() == "start\n"
@@ -114,10 +114,10 @@ async def test_a_call_that_still_waits_is_taken_back_and_never_runs(database: st
     async with host(tmp_path / "b", database), host(tmp_path / "a", database) as a:
         first = asyncio.create_task(a.yard.call("One", {"file": str(effect)}))
         await wait_until(effect.exists)
-        call = a.yard.request("One", {"file": str(other)})
-        second = asyncio.create_task(a.yard.settle(call))
+        call = a.yard.calls.request("One", {"file": str(other)})
+        second = asyncio.create_task(a.yard.calls.settle(call))
         await wait_until(lambda: call.id in a._signals._waiting)
-        a.yard.cancel(call.id)
+        a.yard.calls.cancel(call.id)
         assert (await second).envelope.context["reason"] == "CANCELLED"
         effect.with_suffix(".go").write_text("")
         assert (await first).status is Status.SUCCESS
@@ -205,29 +205,32 @@ time.sleep(60)
         envelope = await a.yard.call("Later", {"place": str(place)})
         assert envelope.error is None, envelope.text
         token = place.read_text().rpartition("~")[2]
-        assert await a.yard.tasks.take_callback("forged", "Later", "t1", {}) is CallbackAnswer.FORBIDDEN
-        answered = await a.yard.tasks.take_callback(token, "Later", "t1", {"status": "Succeed", "message": "all done"})
+        assert await a.yard.state.tasks.take_callback("forged", "Later", "t1", {}) is CallbackAnswer.FORBIDDEN
+        answered = await a.yard.state.tasks.take_callback(
+            token, "Later", "t1", {"status": "Succeed", "message": "all done"}
+        )
         assert answered is CallbackAnswer.STORED
         async with asyncio.timeout(60):
-            task = await a.yard.tasks.get("Later::t1")
+            task = await a.yard.state.tasks.get("Later::t1")
             assert task is not None
-            assert (await a.yard.tasks.wait(task.id)).state is TaskState.SUCCEEDED
+            assert (await a.yard.state.tasks.wait(task.id)).state is TaskState.SUCCEEDED
         assert (
-            await a.yard.tasks.take_callback(token, "Later", "t1", {"status": "Failed"}) is CallbackAnswer.ALREADY_ENDED
+            await a.yard.state.tasks.take_callback(token, "Later", "t1", {"status": "Failed"})
+            is CallbackAnswer.ALREADY_ENDED
         )
 
 
 async def test_a_question_is_answered_at_any_host(database: str, tmp_path: Path) -> None:
     plugin(tmp_path / "b", "Echo")
     async with host(tmp_path / "b", database) as b, host(tmp_path / "a", database) as a:
-        call = a.yard.request("Echo", {}, origin=Origin.CHAT)
-        running = asyncio.create_task(a.yard.settle(call))
+        call = a.yard.calls.request("Echo", {}, origin=Origin.CHAT)
+        running = asyncio.create_task(a.yard.calls.settle(call))
         async with asyncio.timeout(60):
             newest = 0
-            while not (pending := await b.yard.approvals.page(("pending",), limit=1)):
-                await b.yard.store.next_event(newest)
-                _, newest = await b.yard.store.event_span()
-        await b.yard.approvals.answer(pending[0].id, allowed=True, by="a person at b")
+            while not (pending := await b.yard.state.approvals.page(("pending",), limit=1)):
+                await b.yard.state.store.next_event(newest)
+                _, newest = await b.yard.state.store.event_span()
+        await b.yard.state.approvals.answer(pending[0].id, allowed=True, by="a person at b")
         assert (await running).envelope.status is Status.SUCCESS  # and the host that runs it asks nobody again
 
 
@@ -239,12 +242,12 @@ async def test_a_schedule_of_one_host_is_run_by_any_other_and_once(database: str
         host(tmp_path / "b", database) as b,
         host(tmp_path / "a", database) as a,
     ):
-        call = a.yard.request("Mark", {"file": str(effect)})
-        made = await a.yard.schedules.submit(call, cron="0 0 1 1 *")
-        ran = await asyncio.gather(*(one.yard.schedules.run_by_hand(made.id) for one in (a, b)))
+        call = a.yard.calls.request("Mark", {"file": str(effect)})
+        made = await a.yard.state.schedules.submit(call, cron="0 0 1 1 *")
+        ran = await asyncio.gather(*(one.yard.state.schedules.run_by_hand(made.id) for one in (a, b)))
         assert sorted(ran) == [False, True]
         effect.with_suffix(".go").touch()  # not before both have asked
-        await asyncio.gather(a.yard.schedules.drain(), b.yard.schedules.drain())
+        await asyncio.gather(a.yard.state.schedules.drain(), b.yard.state.schedules.drain())
         assert effect.read_text() == "ran\n"
 
 
@@ -257,7 +260,8 @@ async def test_events_reach_the_clients_of_every_host_in_the_same_order(database
         )
         assert not [envelope.text for envelope in envelopes if envelope.error]
         seen = [
-            [event async for event in read_feed(one.yard.store, one.yard._clock, 0, follow=False)] for one in (a, b)
+            [event async for event in read_feed(one.yard.state.store, one.yard.clock, 0, follow=False)]
+            for one in (a, b)
         ]
         assert seen[0] == seen[1][: len(seen[0])]
         assert [event.seq for event in seen[0]] == list(range(1, len(seen[0]) + 1))
@@ -293,7 +297,7 @@ async def test_a_command_that_only_sends_takes_no_calls_and_announces_no_tools(d
 
 async def test_without_a_database_there_is_one_host_with_its_own_file(tmp_path: Path) -> None:
     async with open_yard(config_of(tmp_path / "a")) as yard:
-        assert isinstance(yard.store, SqliteStore)
+        assert isinstance(yard.state.store, SqliteStore)
         assert (await yard.call("LS", {"path": "."})).status is Status.SUCCESS
 
 
@@ -310,7 +314,7 @@ async def test_hosts_go_on_when_the_database_comes_back(tmp_path: Path) -> None:
             await asyncio.to_thread(server.start)
             async with asyncio.timeout(60):
                 assert (await a.yard.call("Echo")).data["where"] == "b"
-            newest, *_ = await a.yard.journal.page(Query(), limit=1)
+            newest, *_ = await a.yard.state.journal.page(Query(), limit=1)
             assert newest.state == "success"
     finally:
         await asyncio.to_thread(server.stop)
@@ -329,28 +333,30 @@ def test_without_a_database_nothing_for_many_hosts_is_loaded() -> None:
 async def test_a_task_whose_machine_is_gone_ends_after_a_while_unless_its_callback_comes(
     database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module, name, value in ((host_reaper, "SWEEP_S", 0.2), (lease, "LEASE_S", 2.0), (hosts, "POLL_S", 0.2)):
+    for module, name, value in ((hosts, "SWEEP_S", 0.2), (lease, "LEASE_S", 2.0), (hosts, "POLL_S", 0.2)):
         monkeypatch.setattr(module, name, value)
     async with host(tmp_path / "a", database) as a:
         told = await _elsewhere(a.yard, "told")
-        answer = await a.yard.tasks.take_callback("token of told", "Later", "told", {"status": "Succeed"})
+        answer = await a.yard.state.tasks.take_callback("token of told", "Later", "told", {"status": "Succeed"})
         assert answer is CallbackAnswer.STORED
-        monkeypatch.setattr(host_reaper, "GRACE_S", 0.5)
+        monkeypatch.setattr(hosts, "GRACE_S", 0.5)
         lost = await _elsewhere(a.yard, "lost")
         async with asyncio.timeout(60):
-            ended = [await a.yard.tasks.wait(task) for task in (lost, told)]
+            ended = [await a.yard.state.tasks.wait(task) for task in (lost, told)]
         assert [task.state for task in ended] == [TaskState.INTERRUPTED, TaskState.SUCCEEDED]
         assert "The machine that ran it is gone" in ended[0].message
 
 
 async def _elsewhere(yard: Yard, name: str) -> str:
     """A task of a host on a machine that nobody hears of."""
-    now = yard._clock.now().timestamp()
+    now = yard.clock.now().timestamp()
     task = Task(
         id=f"task_{name}", call_id="call_1", plugin="Later", task_id=name, state=TaskState.WAITING, created=now,
         updated=now, deadline=now + 600, caller="test", owner="elsewhere/1/1/x",
         token_hash=hashlib.sha256(f"token of {name}".encode()).hexdigest(),
         process=Process(pid=1, started=1, host="elsewhere"),
     )  # fmt: skip
-    assert await yard.store.commit([task.to_record()], [NewEvent(type="task.started", at=now, data={"id": task.id})])
+    assert await yard.state.store.commit(
+        [task.to_record()], [NewEvent(type="task.started", at=now, data={"id": task.id})]
+    )
     return task.id

@@ -16,10 +16,10 @@ from tests import postgres
 from tests.hosts.yards import WorkerProcess, effects_folder, host, plugin, sees, shell_plugin, workers
 from tests.waiting import wait_until
 from toolyard.engine import recovery
-from toolyard.hosts import host_reaper
+from toolyard.hosts import host as hosts
 from toolyard.protocol.envelope import Envelope, Status
+from toolyard.protocol.records.task_record import KIND, TaskState
 from toolyard.protocol.store import Query, Record
-from toolyard.protocol.task import KIND, TaskState
 from toolyard.yard.yard import Yard
 
 pytestmark = pytest.mark.requirement("hosts:killed-worker", "p:P2", "p:P3")
@@ -57,7 +57,7 @@ async def database() -> AsyncIterator[str]:
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """As ``worker_main``."""
-    for module in (recovery, host_reaper):
+    for module in (recovery, hosts):
         monkeypatch.setattr(module, "GRACE_S", 1.0)
 
 
@@ -121,16 +121,18 @@ async def test_the_call_of_a_killed_sender_is_stopped_where_it_runs(database: st
     patient = {"protocol": "stdio", "timeout": 120_000}  # its own limit is not what ends it
     shell_plugin(tmp_path / "b", "Slow", SLOW, communication=patient)
     async with host(tmp_path / "b", database) as b, workers(database, tmp_path / "w") as (sender,):
-        made = await b.yard.schedules.submit(b.yard.request("Slow", {"file": str(effect)}), cron="0 0 1 1 *")
-        record = await b.yard.store.get("schedule", made.id)
+        made = await b.yard.state.schedules.submit(
+            b.yard.calls.request("Slow", {"file": str(effect)}), cron="0 0 1 1 *"
+        )
+        record = await b.yard.state.store.get("schedule", made.id)
         assert record is not None
         # Only the worker looks for what is due: it has no such tool, so it sends the call back here.
-        await b.yard.store.commit([replace(record, due=record.created)])
+        await b.yard.state.store.commit([replace(record, due=record.created)])
         await wait_until(effect.exists)
         await sender.end()
         await wait_until(lambda: not b._worker._running)
         assert lines(effect) == ["start"]
-        (call,) = await b.yard.journal.page(Query(tool="Slow"), limit=2)
+        (call,) = await b.yard.state.journal.page(Query(tool="Slow"), limit=2)
         schedule = await _ended(b.yard, "schedule", made.id)
         assert json.dumps(schedule.body["runs"]).count("interrupted") == 1
         assert (await _ended(b.yard, "call", call.id)).state == "interrupted"
@@ -208,11 +210,11 @@ async def _check_calls(work: Work) -> None:
 async def _check_tasks(work: Work) -> None:
     """Every task that has begun ends; one whose callback was acknowledged has succeeded."""
     while True:
-        _, newest = await work.yard.store.event_span()
-        if not await work.yard.store.find(KIND, Query(states=(TaskState.WAITING,)), limit=1):
+        _, newest = await work.yard.state.store.event_span()
+        if not await work.yard.state.store.find(KIND, Query(states=(TaskState.WAITING,)), limit=1):
             break
-        await work.yard.store.next_event(newest)
-    tasks = await work.yard.tasks.page(Query(), limit=TASKS + 1)
+        await work.yard.state.store.next_event(newest)
+    tasks = await work.yard.state.tasks.page(Query(), limit=TASKS + 1)
     states = {task.task_id: task.state for task in tasks}
     assert len(states) == len(tasks) <= TASKS
     for name, envelope in work.envelopes.items():
@@ -225,11 +227,11 @@ async def _check_tasks(work: Work) -> None:
 
 
 async def _check_journal(yard: Yard, expected: int) -> None:
-    assert await yard.store.count("call", Query(states=("running",))) == 0
-    assert await yard.store.count("call", Query()) == expected
-    assert await yard.store.count("remote", Query(states=("queued", "running"))) == 0
+    assert await yard.state.store.count("call", Query(states=("running",))) == 0
+    assert await yard.state.store.count("call", Query()) == expected
+    assert await yard.state.store.count("remote", Query(states=("queued", "running"))) == 0
     after, finished = 0, Counter[str]()
-    while page := await yard.store.events(after, limit=1000):
+    while page := await yard.state.store.events(after, limit=1000):
         assert [event.seq for event in page] == list(range(after + 1, after + len(page) + 1))
         after = page[-1].seq
         finished.update(str(event.data["id"]) for event in page if event.type == "call.finished")
@@ -240,9 +242,9 @@ async def _check_journal(yard: Yard, expected: int) -> None:
 async def _ended(yard: Yard, kind: str, id_: str) -> Record:
     async with asyncio.timeout(60):
         while True:
-            _, newest = await yard.store.event_span()
-            record = await yard.store.get(kind, id_)
+            _, newest = await yard.state.store.event_span()
+            record = await yard.state.store.get(kind, id_)
             assert record is not None
             if record.state != "running":
                 return record
-            await yard.store.next_event(newest)
+            await yard.state.store.next_event(newest)

@@ -41,11 +41,11 @@ async def test_calls_are_in_the_journal_of_the_database_and_reach_the_tools_of_o
         where, names = await asyncio.to_thread(call_blocking, project, home, "Echo")
         assert (where, "Echo" in names, "LS" in names) == ("b", True, True)
         async with toolyard.open_async(project=project, home=home) as yard:
-            assert not isinstance(yard.store, SqliteStore)
+            assert not isinstance(yard.state.store, SqliteStore)
             await sees(yard, "Echo")
             assert (await yard.call("Echo")).data["where"] == "b"
             assert (await yard.call("LS")).status == "success"
-        calls = await other.yard.journal.page(Query(), limit=10)
+        calls = await other.yard.state.journal.page(Query(), limit=10)
         assert [call.tool for call in calls] == ["LS", "Echo", "Echo"]
     assert not (home / STATE).exists()
 

@@ -63,5 +63,5 @@ async def test_a_lock_in_the_database_makes_no_healthy_host_count_as_dead(databa
             await outsider.close()
         effect.with_suffix(".go").write_text("")
         assert [(await one).text for one in (running, waiting)] == ["done", "done"]
-        told = [event.type for event in await a.yard.store.events(0, limit=1000)]
+        told = [event.type for event in await a.yard.state.store.events(0, limit=1000)]
         assert "host.lost" not in told

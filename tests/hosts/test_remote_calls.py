@@ -6,14 +6,11 @@ import pytest
 
 from tests.fakes import FakeClock
 from toolyard.hosts.remote_calls import RemoteCalls
-from toolyard.protocol.call import ToolCall
-from toolyard.protocol.envelope import Envelope, Status
-from toolyard.protocol.failure import Failure, Reason
-from toolyard.protocol.outcome import Outcome
-from toolyard.protocol.remote_call import REMOTE_CALL, RemoteCall, RemoteCallState
+from toolyard.protocol.envelope import Envelope, Failure, Reason, Status
+from toolyard.protocol.records.remote_call import REMOTE_CALL, RemoteCall, RemoteCallState
 from toolyard.protocol.store import Signal
-from toolyard.protocol.tool import ToolSpec
-from toolyard.storage.memory import MemoryStore
+from toolyard.protocol.tool import Outcome, ToolCall, ToolSpec
+from toolyard.storage.memory_store import MemoryStore
 
 pytestmark = pytest.mark.requirement("p:P2", "p:P8", "hosts:killed-worker")
 

@@ -13,15 +13,12 @@ from toolyard.hosts.directory import Directory
 from toolyard.hosts.lease import HostLease
 from toolyard.hosts.queue import Queue
 from toolyard.hosts.remote_calls import RemoteCalls
-from toolyard.hosts.remote_tools import RemoteTools
-from toolyard.hosts.signal_router import SignalRouter
-from toolyard.protocol.call import ToolCall
+from toolyard.hosts.remote_tools import RemoteTools, SignalRouter
 from toolyard.protocol.envelope import Envelope, Status
-from toolyard.protocol.outcome import Outcome
-from toolyard.protocol.remote_call import REMOTE_CALL, RemoteCall, RemoteCallState
+from toolyard.protocol.records.remote_call import REMOTE_CALL, RemoteCall, RemoteCallState
 from toolyard.protocol.store import Record
-from toolyard.protocol.tool import ToolSpec
-from toolyard.storage.memory import MemoryLeases, MemoryStore
+from toolyard.protocol.tool import Outcome, ToolCall, ToolSpec
+from toolyard.storage.memory_store import MemoryLeases, MemoryStore
 
 pytestmark = pytest.mark.requirement("hosts:fencing", "p:P3")
 

@@ -11,17 +11,15 @@ import pytest
 from tests.fakes import FakeClock, FakeTool
 from tests.waiting import wait_for_value, wait_until
 from toolyard.engine.clock import SystemClock
-from toolyard.engine.masking import Mask
 from toolyard.engine.registry import Registry
 from toolyard.engine.runner import Runner
 from toolyard.hosts.remote_calls import RemoteCalls
 from toolyard.hosts.worker import Claims, Worker
-from toolyard.protocol.call import ToolCall
-from toolyard.protocol.failure import Failure, Reason
-from toolyard.protocol.outcome import Result
-from toolyard.protocol.remote_call import REMOTE_CALL, RemoteCall, RemoteCallState
-from toolyard.protocol.tool import Checkpoint, ToolSpec, confirm_start
-from toolyard.storage.memory import MemoryStore
+from toolyard.protocol.envelope import Failure, Reason
+from toolyard.protocol.mask import Mask
+from toolyard.protocol.records.remote_call import REMOTE_CALL, RemoteCall, RemoteCallState
+from toolyard.protocol.tool import Checkpoint, Result, ToolCall, ToolSpec, confirm_start
+from toolyard.storage.memory_store import MemoryStore
 from toolyard.workspace.workspace import Workspace
 
 pytestmark = pytest.mark.requirement("p:P2", "hosts:runner", "hosts:killed-worker")

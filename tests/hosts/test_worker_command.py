@@ -75,8 +75,8 @@ async def test_a_second_signal_stops_a_worker_at_once(tmp_path: Path) -> None:
         workers(url, tmp_path / "w") as (worker,),
     ):
         await sees(a.yard, "Slow")
-        call = a.yard.request("Slow", {"file": str(effect)})
-        running = asyncio.create_task(a.yard.settle(call))
+        call = a.yard.calls.request("Slow", {"file": str(effect)})
+        running = asyncio.create_task(a.yard.calls.settle(call))
         await wait_until(effect.exists)
         process = worker._process
         assert process is not None

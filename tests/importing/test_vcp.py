@@ -17,12 +17,11 @@ from tests.waiting import wait_for_value
 from toolyard.cli import toolyard
 from toolyard.config import HOST_FILE, load_config
 from toolyard.errors import ConfigError, UsageError
-from toolyard.importing.report import ImportReport
 from toolyard.importing.source import VcpInstall
-from toolyard.importing.vcp import CALLER, VcpImport
-from toolyard.protocol.call import Origin
+from toolyard.importing.vcp import CALLER, ImportReport, VcpImport
+from toolyard.protocol.records.task_record import TaskState, write_result
 from toolyard.protocol.store import Query
-from toolyard.protocol.task import TaskState, write_result
+from toolyard.protocol.tool import Origin
 from toolyard.yard.yard import Yard
 
 pytestmark = pytest.mark.requirement("import:vcp")
@@ -165,7 +164,7 @@ async def test_an_unchanged_plugin_runs_after_the_import(install: Path, home: Ho
     assert report.shared_keys["EchoTool"] == ["VarHttpUrl"]
     (home.home / "config.toml").write_text('[shared_keys]\nEchoTool = ["VarHttpUrl"]\n')
     async with home.yard() as yard:
-        outcome = await yard.settle(yard.request("EchoTool", {"command": "Echo", "text": "hi"}))
+        outcome = await yard.calls.settle(yard.calls.request("EchoTool", {"command": "Echo", "text": "hi"}))
         assert outcome.envelope.data == {
             "heard": {"command": "Echo", "text": "hi"}, "url": "http://vcp.example", "mine": "own",
             "zone": "Asia/Shanghai",
@@ -180,7 +179,7 @@ async def test_without_trust_a_plugin_waits_for_its_review(install: Path, home: 
     report = await home.take(install)
     assert {item.why.split(";")[0] for item in report.took if item.name == "EchoTool"} == {"needs a review"}
     async with home.yard() as yard:
-        outcome = await yard.settle(yard.request("EchoTool", {"text": "hi"}))
+        outcome = await yard.calls.settle(yard.calls.request("EchoTool", {"text": "hi"}))
     assert outcome.envelope.error is not None
 
 
@@ -210,13 +209,13 @@ def test_the_hosts_file_gives_variables_to_plugins_and_no_settings(home: Home, m
 async def test_tasks_and_schedules_are_there_as_they_were(install: Path, home: Home) -> None:
     await home.take(install, trust=True)
     async with home.yard() as yard:
-        (schedule,) = await yard.schedules.page(Query(), limit=10)
+        (schedule,) = await yard.state.schedules.page(Query(), limit=10)
         assert (schedule.tool, schedule.state, schedule.maid) == ("EchoTool", "scheduled", "Nova")
         assert schedule.arguments == {"maid": "Nova", "text": "later"}
         assert schedule.origin == Origin.CLI
-        video = await yard.tasks.find_for_caller("Wan2.1-Gen", "req-abc", CALLER)
-        failed = await yard.tasks.find_for_caller("EchoTool", "7", CALLER)
-        (rule,) = await yard.approvals.rules()
+        video = await yard.state.tasks.find_for_caller("Wan2.1-Gen", "req-abc", CALLER)
+        failed = await yard.state.tasks.find_for_caller("EchoTool", "7", CALLER)
+        (rule,) = await yard.state.approvals.rules()
     assert video is not None
     assert (video.state, write_result(video)) == (TaskState.SUCCEEDED, "The video is there.")
     assert failed is not None
@@ -234,22 +233,22 @@ async def test_a_timed_call_is_a_proposal_that_asks_like_a_models_call_until_its
     assert 'EchoTool at 2099-03-05T14:00:00+08:00 with {"maid": "Nova", "text": "later"}' in told["task-1-a.json"]
     assert "x" * 3000 + "\\u200b end" in told["task-4-d.json"]
     async with home.yard() as yard:
-        own = {str(one.arguments["text"])[:5]: one.id for one in await yard.schedules.page(Query(), limit=10)}
+        own = {str(one.arguments["text"])[:5]: one.id for one in await yard.state.schedules.page(Query(), limit=10)}
         id_ = own["later"]
         assert f"'toolyard schedule allow {id_} --home {home.home}'" in told["task-1-a.json"]
-        assert await yard.schedules.run_by_hand(id_)
-        asked = await wait_for_value(lambda: yard.approvals.page(("pending",), limit=10))
-        await yard.approvals.answer(asked[0].id, allowed=False, by="owner")
-        await yard.schedules.drain()
-        refused = await yard.schedules.get(id_)
+        assert await yard.state.schedules.run_by_hand(id_)
+        asked = await wait_for_value(lambda: yard.state.approvals.page(("pending",), limit=10))
+        await yard.state.approvals.answer(asked[0].id, allowed=False, by="owner")
+        await yard.state.schedules.drain()
+        refused = await yard.state.schedules.get(id_)
         assert refused is not None
         assert refused.state == "failed"
-        assert not await yard.schedules.allow(id_)
+        assert not await yard.state.schedules.allow(id_)
         other = own["xxxxx"]
-        assert await yard.schedules.allow(other)
-        assert await yard.schedules.run_by_hand(other)
-        await yard.schedules.drain()
-        ran = await yard.schedules.get(other)
+        assert await yard.state.schedules.allow(other)
+        assert await yard.state.schedules.run_by_hand(other)
+        await yard.state.schedules.drain()
+        ran = await yard.state.schedules.get(other)
         assert ran is not None
         assert ran.state == "done"
 
@@ -281,8 +280,8 @@ async def test_a_second_import_takes_nothing_twice(install: Path, home: Home) ->
     assert (home.home / HOST_FILE).read_text() == first
     assert "already" in left["task-1-a.json"]
     async with home.yard() as yard:
-        assert len(await yard.schedules.page(Query(), limit=10)) == 1
-        assert len(await yard.approvals.rules()) == 1
+        assert len(await yard.state.schedules.page(Query(), limit=10)) == 1
+        assert len(await yard.state.approvals.rules()) == 1
 
 
 @pytest.mark.requirement("import:trust")
@@ -308,8 +307,8 @@ async def test_a_dry_run_says_the_same_and_writes_nothing(install: Path, home: H
     assert not (home.home / "plugins").exists()
     assert not (home.home / HOST_FILE).exists()
     async with home.yard() as yard:
-        assert await yard.approvals.rules() == []
-        assert await yard.tasks.page(Query(), limit=10) == []
+        assert await yard.state.approvals.rules() == []
+        assert await yard.state.tasks.page(Query(), limit=10) == []
 
 
 @pytest.mark.parametrize(

@@ -15,8 +15,7 @@ from mcp_types import ElicitResult
 
 from toolyard.config import load_config
 from toolyard.engine.clock import Clock
-from toolyard.mcp.http import build_mcp_app
-from toolyard.mcp.server import McpServer
+from toolyard.mcp.server import McpServer, build_mcp_app
 from toolyard.protocol.store import Query
 from toolyard.yard.yard import Yard
 
@@ -90,7 +89,7 @@ async def wait_for_calls(yard: Yard, state: str, *, some: bool) -> None:
     """Wait until there are calls in a state, or none."""
     async with asyncio.timeout(60):
         while True:
-            _, seq = await yard.store.event_span()
-            if bool(await yard.journal.page(Query(states=(state,)), limit=1)) is some:
+            _, seq = await yard.state.store.event_span()
+            if bool(await yard.state.journal.page(Query(states=(state,)), limit=1)) is some:
                 return
-            await yard.store.next_event(seq)
+            await yard.state.store.next_event(seq)

@@ -23,12 +23,9 @@ from tests.tools.media import PNG, WAV
 from toolyard.config import load_config
 from toolyard.mcp.calls import Answer
 from toolyard.mcp.server import Context, McpServer
-from toolyard.protocol.call import ToolCall
 from toolyard.protocol.content import Media, Part, Text
-from toolyard.protocol.envelope import ErrorCode
-from toolyard.protocol.failure import Failure
-from toolyard.protocol.outcome import Extras, Result
-from toolyard.protocol.tool import Checkpoint
+from toolyard.protocol.envelope import ErrorCode, Extras, Failure
+from toolyard.protocol.tool import Checkpoint, Result, ToolCall
 from toolyard.yard.yard import Yard
 
 PDF = b"%PDF-1.4\n%%EOF\n"

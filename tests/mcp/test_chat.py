@@ -9,7 +9,7 @@ import pytest
 
 from tests.gateway.serving import gateway, request
 from tests.gateway.upstream import replies
-from toolyard.protocol.approval import Mode
+from toolyard.protocol.access import Mode
 from toolyard.yard.yard import Yard
 
 TINY = Path(__file__).with_name("tiny_server.py")

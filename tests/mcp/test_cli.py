@@ -13,7 +13,7 @@ from mcp.shared.exceptions import MCPError
 from tests.mcp.clients import User, stdio
 from tests.waiting import wait_until
 from tests.web.conftest import RunningServer, run_server
-from toolyard.plugins.mcp.pending_tools import FILE_NAME
+from toolyard.plugins.mcp.pins import PENDING_FILE
 
 TINY = Path(__file__).with_name("tiny_server.py")
 
@@ -137,7 +137,7 @@ async def test_the_list_and_the_review_are_those_of_the_running_server(typed: Ty
 @pytest.mark.requirement("mcp:tools-change")
 async def test_a_tool_that_is_added_under_mcp_serve_is_reviewed_without_a_server(typed: Typed) -> None:
     assert typed("mcp", "add", "tiny", "--yes", "--", sys.executable, str(TINY), str(typed.folder)).returncode == 0
-    noted = typed.home / FILE_NAME
+    noted = typed.home / PENDING_FILE
     client = Client(stdio(typed.project, typed.home), elicitation_callback=User(), cache=None)
     async with asyncio.timeout(180), client:
         await client.call_tool("mcp__tiny__echo", {"text": "add a tool"})

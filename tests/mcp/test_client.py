@@ -15,15 +15,13 @@ from tests.mcp.clients import serve_http, stdio
 from tests.waiting import run_loop_once, wait_until
 from toolyard.config import load_config
 from toolyard.confinement.program_files import list_program_trees
-from toolyard.plugins.launch import Launch
-from toolyard.plugins.mcp import connection, server_start, tool_listing
+from toolyard.plugins.mcp import connection, server_start
 from toolyard.plugins.mcp.servers import ServerState
+from toolyard.plugins.process.launch import Launch
 from toolyard.protocol.content import Media
-from toolyard.protocol.envelope import Envelope
-from toolyard.protocol.failure import Failure
-from toolyard.protocol.outcome import Outcome
+from toolyard.protocol.envelope import Envelope, Failure
 from toolyard.protocol.store import Query
-from toolyard.protocol.tool import Risk
+from toolyard.protocol.tool import Outcome, Risk
 from toolyard.yard.yard import Yard
 
 pytestmark = pytest.mark.requirement("mcp:client")
@@ -71,7 +69,7 @@ async def allow(yard: Yard, name: str = "tiny") -> None:
 
 
 async def call(yard: Yard, tool: str, **arguments: Any) -> Outcome:
-    return await yard.settle(yard.request(f"mcp__tiny__{tool}", arguments))
+    return await yard.calls.settle(yard.calls.request(f"mcp__tiny__{tool}", arguments))
 
 
 def state(yard: Yard) -> ServerState:
@@ -103,7 +101,7 @@ async def test_a_name_that_providers_refuse_is_made_plain_and_stays_the_same(pla
         await allow(yard)
         (name,) = [tool.spec.name for tool in yard.tools if "wait_for_it" in tool.spec.name]
         assert name == "mcp__tiny__wait_for_it-" + name[-8:]
-        outcome = await yard.settle(yard.request(name, {"text": "x"}))
+        outcome = await yard.calls.settle(yard.calls.request(name, {"text": "x"}))
     assert outcome.envelope.text == "x"
 
 
@@ -413,7 +411,7 @@ async def test_no_call_passes_while_another_one_checks_the_changed_tools(
     async with place.yard() as yard:
         await allow(yard)
         assert not (await call(yard, "change", text="x")).envelope.error
-        checking, go, real = list[object](), asyncio.Event(), tool_listing.list_tools
+        checking, go, real = list[object](), asyncio.Event(), connection.list_tools
 
         async def list_tools(client: Any, stream: Any) -> Any:
             checking.append(client)
@@ -491,7 +489,7 @@ async def test_toolyard_itself_works_as_a_server_over_stdio(place: McpProject, t
     place.write({"far": {"command": started.command, "args": started.args, "env": {"PATH": os.environ["PATH"]}}})
     async with asyncio.timeout(180), place.yard() as yard:
         await allow(yard, "far")
-        outcome = await yard.settle(yard.request("mcp__far__Read", {"path": "a.txt"}))
+        outcome = await yard.calls.settle(yard.calls.request("mcp__far__Read", {"path": "a.txt"}))
     assert outcome.envelope.data["content"] == "1\tfrom afar"
     assert isinstance(outcome.envelope, Envelope)
 
@@ -505,8 +503,8 @@ async def test_a_server_at_an_address_works_with_its_headers(place: McpProject, 
         async with place.yard() as yard:
             await allow(yard, "far")
             spec = yard.tools.get("mcp__far__Read").spec
-            outcome = await yard.settle(yard.request("mcp__far__Read", {"path": "a.txt"}))
-        (record,) = await far.journal.page(Query(), limit=5)
+            outcome = await yard.calls.settle(yard.calls.request("mcp__far__Read", {"path": "a.txt"}))
+        (record,) = await far.state.journal.page(Query(), limit=5)
     assert spec.risk is Risk.NETWORK
     assert outcome.envelope.data["content"] == "1\tfrom afar"
     assert record.caller == "key:mine"

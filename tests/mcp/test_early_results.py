@@ -13,7 +13,7 @@ from tests.mcp.clients import ERAS, User, open_client, serve_http, wait_for_call
 from toolyard.config import load_config
 from toolyard.mcp import early_results
 from toolyard.mcp.early_results import ANSWER_S, KEPT_S
-from toolyard.protocol.approval_record import Approval
+from toolyard.protocol.records.approval_record import Approval
 from toolyard.protocol.store import Query
 from toolyard.yard.yard import Yard
 
@@ -31,11 +31,11 @@ async def pending(yard: Yard, number: int = 1) -> list[Approval]:
     """Wait until so many approvals are asked for."""
     async with asyncio.timeout(60):
         while True:
-            _, seq = await yard.store.event_span()
-            approvals = await yard.approvals.page(("pending",), limit=10)
+            _, seq = await yard.state.store.event_span()
+            approvals = await yard.state.approvals.page(("pending",), limit=10)
             if len(approvals) == number:
                 return approvals
-            await yard.store.next_event(seq)
+            await yard.state.store.next_event(seq)
 
 
 async def answered_early(client: Client, yard: Yard, clock: FakeClock, arguments: Any = WRITE) -> Any:
@@ -47,7 +47,7 @@ async def answered_early(client: Client, yard: Yard, clock: FakeClock, arguments
 
 
 async def runs(yard: Yard) -> list[str]:
-    return [call.state for call in await yard.journal.page(Query(), limit=10)]
+    return [call.state for call in await yard.state.journal.page(Query(), limit=10)]
 
 
 def test_the_answer_comes_before_clients_give_up() -> None:
@@ -67,7 +67,7 @@ async def test_it_is_told_what_waits_and_the_same_call_gets_the_result_of_the_on
         assert f"toolyard approval allow {approval.id}" in early.content[0].text
         assert not (project / "a.txt").exists()
         again = asyncio.create_task(client.call_tool("Write", WRITE))
-        await yard.approvals.answer(approval.id, allowed=True, by="cli")
+        await yard.state.approvals.answer(approval.id, allowed=True, by="cli")
         async with asyncio.timeout(60):
             done = await again
         assert not done.is_error
@@ -86,7 +86,7 @@ async def test_a_call_that_was_allowed_while_nobody_waited_has_run_when_its_clie
     async with open_client(project, home, clock=clock) as (client, yard):
         await answered_early(client, yard, clock)
         (approval,) = await pending(yard)
-        await yard.approvals.answer(approval.id, allowed=True, by="cli")
+        await yard.state.approvals.answer(approval.id, allowed=True, by="cli")
         await wait_for_calls(yard, "running", some=False)
         assert (project / "a.txt").read_text() == "x"
         clock.advance(KEPT_S - 1)
@@ -115,7 +115,7 @@ async def test_a_call_that_was_allowed_in_time_is_waited_for(project: Path, home
         calling = asyncio.create_task(client.call_tool("Write", WRITE))
         (approval,) = await pending(yard)
         clock.advance(ANSWER_S - 1)
-        await yard.approvals.answer(approval.id, allowed=True, by="cli")
+        await yard.state.approvals.answer(approval.id, allowed=True, by="cli")
         async with asyncio.timeout(60):
             assert not (await calling).is_error
 
@@ -170,4 +170,4 @@ async def test_a_call_whose_client_has_left_without_a_word_is_settled(project: P
             answer.close()
         await wait_for_calls(yard, "running", some=False)
         assert await runs(yard) == ["cancelled"]
-        assert await yard.approvals.page(("pending",), limit=10) == []
+        assert await yard.state.approvals.page(("pending",), limit=10) == []

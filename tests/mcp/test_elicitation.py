@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from toolyard.mcp import elicitation
-from toolyard.protocol.approval import ApprovalState
-from toolyard.protocol.approval_record import Approval
+from toolyard.mcp import calls
+from toolyard.protocol.access import ApprovalState
+from toolyard.protocol.records.approval_record import Approval
 
 pytestmark = pytest.mark.requirement("mcp:runner")
 
@@ -26,26 +26,26 @@ def approval(**fields: Any) -> Approval:
 
 
 def test_the_question_names_the_tool_its_risk_and_every_argument() -> None:
-    text = elicitation.build_message(approval(arguments={"path": "a.txt", "content": "x" * 5000}))
+    text = calls.build_message(approval(arguments={"path": "a.txt", "content": "x" * 5000}))
     assert "may Write run? (risk: write)" in text
     assert "x" * 5000 in text
 
 
 def test_what_nobody_can_see_is_written_out() -> None:
-    text = elicitation.build_message(approval(arguments={"path": "a\u200b\u202etxt", "name": "文件"}))
+    text = calls.build_message(approval(arguments={"path": "a\u200b\u202etxt", "name": "文件"}))
     assert "a\\u200b\\u202etxt" in text
     assert "文件" in text
 
 
 @pytest.mark.requirement("s:S-98")
 def test_line_separators_and_blank_letters_are_written_out_too() -> None:
-    text = elicitation.build_message(approval(arguments={"a": "x\u2028y\u3164z\x85"}))
+    text = calls.build_message(approval(arguments={"a": "x\u2028y\u3164z\x85"}))
     assert "x\\u2028y\\u3164z\\u0085" in text
 
 
 @pytest.mark.requirement("s:S-98")
 def test_of_very_long_arguments_each_is_named_with_its_beginning_and_its_end() -> None:
-    text = elicitation.build_message(
+    text = calls.build_message(
         approval(arguments={"content": "a" * 50_000 + "END", "edits": ["b" * 3000], "path": ".bashrc"})
     )
     assert "48003 characters are shown only in the console" in text
@@ -56,9 +56,9 @@ def test_of_very_long_arguments_each_is_named_with_its_beginning_and_its_end() -
 
 def test_a_protected_path_is_said_and_cannot_be_allowed_for_ever() -> None:
     protected = approval(protected=True, always_offered=False)
-    assert "protected path" in elicitation.build_message(protected)
-    assert elicitation.build_schema(protected)["properties"]["answer"]["enum"] == ["deny", "allow"]
-    assert elicitation.build_schema(approval())["properties"]["answer"]["enum"] == ["deny", "allow", "always"]
+    assert "protected path" in calls.build_message(protected)
+    assert calls.build_schema(protected)["properties"]["answer"]["enum"] == ["deny", "allow"]
+    assert calls.build_schema(approval())["properties"]["answer"]["enum"] == ["deny", "allow", "always"]
 
 
 @pytest.mark.parametrize(
@@ -75,5 +75,5 @@ def test_a_protected_path_is_said_and_cannot_be_allowed_for_ever() -> None:
     ],
 )
 def test_only_the_exact_word_is_a_yes(action: str, content: object, expected: tuple[bool, bool]) -> None:
-    reply = elicitation.parse_answer(action, content)
+    reply = calls.parse_answer(action, content)
     assert (reply.allowed, reply.always) == expected

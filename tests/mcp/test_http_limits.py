@@ -12,7 +12,7 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 from tests.mcp.test_client import McpProject, allow, call
-from toolyard.plugins.mcp.http_client import MAX_BODY
+from toolyard.plugins.mcp.server_start import MAX_BODY
 
 pytestmark = pytest.mark.requirement("mcp:http-limit")
 

@@ -17,9 +17,9 @@ from tests.mcp.test_client import TINY, McpProject, allow, call
 from tests.waiting import wait_until
 from toolyard.plugins.mcp import output_check
 from toolyard.plugins.mcp.output_check import REST_S
-from toolyard.plugins.mcp.review import review_to_json
+from toolyard.plugins.mcp.server_json import review_to_json
 from toolyard.protocol.json import JsonObject
-from toolyard.protocol.tool_json import spec_to_json
+from toolyard.protocol.tool import spec_to_json
 
 pytestmark = pytest.mark.requirement("mcp:output-schema")
 
@@ -231,8 +231,8 @@ async def test_programs_and_models_get_a_structured_result_whole(
     async with place.yard() as yard:
         await allow(yard)
         outcome = await call(yard, "echo")
-        request = yard.request("mcp__tiny__echo", {})
-        native, block, mcp = (yard.express(request, outcome, name) for name in ("openai", "vcp", "mcp"))
+        request = yard.calls.request("mcp__tiny__echo", {})
+        native, block, mcp = (yard.results.express(request, outcome, name) for name in ("openai", "vcp", "mcp"))
         tool = yard.tools.get("mcp__tiny__echo").spec
     assert outcome.envelope.data == data
     assert json.loads(native["content"])["data"] == data

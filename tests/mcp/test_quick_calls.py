@@ -15,9 +15,8 @@ from mcp import Client
 from tests.mcp.clients import CALLER, ERAS, User, stdio
 from tests.waiting import wait_for_value, wait_until
 from toolyard.config import load_config
-from toolyard.mcp import quick_calls
-from toolyard.mcp.quick_calls import QuickCalls
 from toolyard.mcp.server import McpServer
+from toolyard.mcp.stdio import QuickCalls
 from toolyard.protocol.store import Query
 from toolyard.yard.yard import Yard
 
@@ -44,7 +43,7 @@ def home(tmp_path: Path) -> Path:
 
 @pytest.fixture(autouse=True)
 def _patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(quick_calls, "QUICK_S", 60)  # also on a busy machine; over stdio the server has its own
+    monkeypatch.setattr("toolyard.mcp.stdio.QUICK_S", 60)  # also on a busy machine; over stdio the server has its own
 
 
 @dataclass
@@ -160,7 +159,7 @@ async def test_over_stdio_a_call_that_asks_is_asked_about_once_and_runs_once(
     assert "two" in str(read.content)
     assert len(user.asked) == 1
     async with Yard(load_config(project, home)) as yard:
-        calls = await yard.journal.page(Query(), limit=10)
+        calls = await yard.state.journal.page(Query(), limit=10)
     assert [(call.tool, call.state) for call in calls] == [
         ("Read", "success"),
         ("Write", "success"),
@@ -174,10 +173,10 @@ async def test_over_stdio_a_call_that_waits_is_cancelled_by_its_client(project: 
         await client.call_tool("LS", {})
         calling = asyncio.create_task(client.call_tool("Write", {"path": "b.txt", "content": "x"}))
         async with Yard(load_config(project, home)) as yard:
-            await wait_for_value(lambda: yard.approvals.page(("pending",), limit=10))
+            await wait_for_value(lambda: yard.state.approvals.page(("pending",), limit=10))
             calling.cancel()
             await wait_for_value(
-                lambda: yard.journal.page(Query(), limit=10), lambda calls: calls[0].state == "cancelled"
+                lambda: yard.state.journal.page(Query(), limit=10), lambda calls: calls[0].state == "cancelled"
             )
         assert not (await client.call_tool("LS", {})).is_error
     assert not (project / "b.txt").exists()

@@ -70,7 +70,7 @@ async def test_a_result_is_content_and_the_envelope(project: Path, home: Path, m
     (project / "a.txt").write_text("one\n")
     async with open_client(project, home, mode=mode) as (client, yard):
         result = await client.call_tool("Read", {"path": "a.txt"})
-        told = await yard.journal.page(Query(), limit=10)
+        told = await yard.state.journal.page(Query(), limit=10)
     envelope = Envelope.from_dict(result.structured_content)
     assert "one" in str(envelope.data["content"])
     assert not result.is_error
@@ -95,7 +95,7 @@ async def test_a_write_asks_the_clients_user_first(project: Path, home: Path, mo
     user = User()
     async with open_client(project, home, mode=mode, elicitation_callback=user) as (client, yard):
         result = await client.call_tool("Write", {"path": "a.txt", "content": "x"})
-        approvals = await yard.approvals.page(limit=10)
+        approvals = await yard.state.approvals.page(limit=10)
     assert not result.is_error
     assert (project / "a.txt").read_text() == "x"
     assert [(a.state, str(a.answered_by).partition(":")[0]) for a in approvals] == [("allowed", "mcp")]
@@ -150,8 +150,8 @@ async def test_without_elicitation_the_approval_waits_for_somebody_else(project:
             client.call_tool("Write", {"path": "a.txt", "content": "x"}, progress_callback=say)
         )
         await wait_until(lambda: any("waits for an approval" in text for text in said))
-        (pending,) = await yard.approvals.page(("pending",), limit=10)
-        await yard.approvals.answer(pending.id, allowed=True, by="cli")
+        (pending,) = await yard.state.approvals.page(("pending",), limit=10)
+        await yard.state.approvals.answer(pending.id, allowed=True, by="cli")
         assert not (await calling).is_error
     assert any(pending.id in text for text in said)
 
@@ -209,7 +209,7 @@ async def test_a_client_that_goes_away_cancels_its_call(project: Path, home: Pat
         calling.cancel()
         await asyncio.wait({calling})
         await wait_for_calls(yard, "running", some=False)
-        (call,) = await yard.journal.page(Query(), limit=1)
+        (call,) = await yard.state.journal.page(Query(), limit=1)
     assert call.reason == "CANCELLED"
 
 
@@ -223,13 +223,13 @@ async def test_a_client_that_goes_away_while_it_answers_cancels_its_call(
         await asyncio.Event().wait()
 
     async with open_client(project, home, elicitation_callback=User()) as (client, yard):
-        monkeypatch.setattr(yard.approvals, "answer", answer)
+        monkeypatch.setattr(yard.state.approvals, "answer", answer)
         calling = asyncio.create_task(client.call_tool("Write", {"path": "a.txt", "content": "x"}))
         await asyncio.wait_for(answering.wait(), 60)
         calling.cancel()
         await asyncio.wait({calling})
         await wait_for_calls(yard, "running", some=False)
-        (call,) = await yard.journal.page(Query(), limit=1)
+        (call,) = await yard.state.journal.page(Query(), limit=1)
     assert call.reason == "CANCELLED"
 
 
@@ -286,7 +286,7 @@ async def test_a_task_is_a_receipt_and_a_resource(project: Path, home: Path, plu
         result = await client.call_tool("Later", {})
         (link,) = [part for part in result.content if part.type == "resource_link"]
         async with asyncio.timeout(180):
-            await yard.tasks.wait(link.name)
+            await yard.state.tasks.wait(link.name)
         (content,) = (await client.read_resource(link.uri)).contents
     assert isinstance(content, TextResourceContents)
     assert json.loads(content.text)["result"]["message"] == "it is done"
@@ -356,7 +356,7 @@ async def test_when_nobody_reads_the_answers_any_more_the_calls_end(project: Pat
     async with asyncio.timeout(180):
         assert b"serverInfo" in await process.stdout.readline()
         async with Yard(load_config(project, home)) as yard:
-            await wait_for_value(lambda: yard.approvals.page(("pending",), limit=1))
+            await wait_for_value(lambda: yard.state.approvals.page(("pending",), limit=1))
         process.stdin.close()
         process._transport.get_pipe_transport(1).close()  # type: ignore[attr-defined]  # no public way to stop reading
         assert await process.wait() == 0
@@ -372,7 +372,7 @@ async def test_a_client_reaches_it_over_http(project: Path, home: Path, mode: st
             assert "Read" in {tool.name for tool in (await client.list_tools()).tools}
             read = await client.call_tool("Read", {"path": "a.txt"})
             written = await client.call_tool("Write", {"path": "b.txt", "content": "x"})
-        callers = {call.caller for call in await yard.journal.page(Query(), limit=10)}
+        callers = {call.caller for call in await yard.state.journal.page(Query(), limit=10)}
     assert "one" in str(read.structured_content["data"]["content"])
     assert not written.is_error
     assert len(user.asked) == 1

@@ -12,13 +12,12 @@ from aiohttp.test_utils import TestServer
 
 from tests.mcp.test_client import TINY, McpProject, allow, call, state
 from tests.waiting import wait_until
-from toolyard.dialects.function_tool import to_function
-from toolyard.dialects.specs import Format, export
+from toolyard.dialects.tool_specs import Format, export, to_function
 from toolyard.plugins.mcp import definition, pins
 from toolyard.plugins.mcp.declarations import ConfiguredServer
 from toolyard.plugins.mcp.servers import ServerState
-from toolyard.protocol.failure import Failure
-from toolyard.protocol.shown_outcome import to_shown
+from toolyard.protocol.envelope import Failure
+from toolyard.protocol.truncation import to_shown
 from toolyard.yard.yard import Yard
 
 ADDED = "mcp__tiny__added"
@@ -174,8 +173,8 @@ async def test_a_structured_result_that_its_text_repeats_is_read_once(
     async with place.yard() as yard:
         await allow(yard)
         outcome = await call(yard, "echo")
-        request = yard.request("mcp__tiny__echo", {})
-        parts = yard.express(request, outcome, "mcp", shown=True)["content"]
+        request = yard.calls.request("mcp__tiny__echo", {})
+        parts = yard.results.express(request, outcome, "mcp", shown=True)["content"]
     assert outcome.envelope.data == data
     assert len(parts) == 1
     shown = to_shown(outcome).envelope

@@ -9,13 +9,14 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from tests.waiting import wait_until
-from toolyard.plugins.child import LINGER_S, ChildReport, run_child
-from toolyard.plugins.children import Children
-from toolyard.plugins.cold_starter import ColdChild, ColdStarter
-from toolyard.plugins.launch import Launch
-from toolyard.plugins.stderr import StderrRing
-from toolyard.protocol.failure import Failure
-from toolyard.protocol.manifest import Limits
+from toolyard.plugins.process.child import RunTimes, run_child
+from toolyard.plugins.process.child_report import LINGER_S, ChildReport
+from toolyard.plugins.process.children import Children
+from toolyard.plugins.process.cold_starter import ColdChild, ColdStarter
+from toolyard.plugins.process.launch import Launch
+from toolyard.plugins.process.process_output import StderrRing
+from toolyard.protocol.envelope import Failure
+from toolyard.protocol.manifests.manifest import Limits
 
 ZOO = Path(__file__).parent.parent / "zoo"
 PATH = "/usr/local/bin:/usr/bin:/bin"
@@ -61,9 +62,13 @@ class Keeper:
         limits = limits or Limits()
         child = await self.spawn(program, *arguments, limits=limits)
         return await run_child(
-            child, stdin, children=self.children, limits=limits, stderr=stderr, drain_s=drain_s, grace_s=grace_s,
-            limit_s=limit_s, silence_s=silence_s, linger_s=linger_s,
-        )  # fmt: skip
+            child,
+            stdin,
+            children=self.children,
+            limits=limits,
+            stderr=stderr,
+            times=RunTimes(limit_s=limit_s, silence_s=silence_s, drain_s=drain_s, grace_s=grace_s, linger_s=linger_s),
+        )
 
     def list_alive(self) -> list[int]:
         return find_marked(self.mark)

@@ -6,11 +6,10 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
-from toolyard.plugins.command_line import Programs
-from toolyard.plugins.discovery import Plugins
-from toolyard.plugins.plugin import Origin
-from toolyard.plugins.roots import PluginRoot
-from toolyard.plugins.trust import Trust
+from toolyard.plugins.package.command_line import Programs
+from toolyard.plugins.package.discovery import PluginRoot, Plugins
+from toolyard.plugins.package.plugin import Origin
+from toolyard.plugins.package.trust import Trust
 
 PROGRAMS = Programs(os.defpath)
 

@@ -15,11 +15,11 @@ from pathlib import Path
 
 from tests.plugins.children import Keeper
 from toolyard.crashpoint import arm
-from toolyard.plugins.async_child import AsyncChild
-from toolyard.plugins.child_failure import require_answer
-from toolyard.plugins.children import Children
-from toolyard.protocol.failure import Failure
-from toolyard.protocol.manifest import Limits
+from toolyard.plugins.long_work.task_child import AsyncChild
+from toolyard.plugins.process.child_report import require_answer
+from toolyard.plugins.process.children import Children
+from toolyard.protocol.envelope import Failure
+from toolyard.protocol.manifests.manifest import Limits
 
 
 def peak_kib() -> int:

@@ -13,9 +13,8 @@ from typing import Any
 import uvloop
 
 from tests.workspace.web import here
-from toolyard.plugins.host_ports import HostPorts
-from toolyard.plugins.network_proxy import NetworkProxy
-from toolyard.plugins.stream_relay import ConnectionCallback, ConnectionLimits
+from toolyard.plugins.process.network_proxy import NetworkProxy
+from toolyard.plugins.process.ports import ConnectionCallback, ConnectionLimits, HostPorts
 from toolyard.workspace.safe_fetch import Resolve
 
 LoopFactory = Callable[[], asyncio.AbstractEventLoop]

@@ -8,11 +8,11 @@ from tests.plugins.yards import PluginYard
 from tests.waiting import wait_for_value
 from toolyard.confinement.level import measure_confinement
 from toolyard.confinement.profile import Profile
-from toolyard.plugins import asynchronous
-from toolyard.plugins.access_denial import AccessDenial, find_denial
+from toolyard.plugins.advice import AccessDenial, find_denial
+from toolyard.plugins.long_work import asynchronous
 from toolyard.protocol.access import ConfinementLevel
+from toolyard.protocol.records.task_record import KIND, Task, TaskState
 from toolyard.protocol.store import Query
-from toolyard.protocol.task import KIND, Task, TaskState
 
 pytestmark = [
     pytest.mark.requirement("confinement:denied"),
@@ -92,7 +92,7 @@ async def test_an_asynchronous_plugin_that_its_access_stopped_says_so_in_its_tas
         assert (await yards.call("Worker")).envelope.error is None
 
         async def read_task() -> Task:
-            (record,) = await yards.yard.store.find(KIND, Query(), limit=2)
+            (record,) = await yards.yard.state.store.find(KIND, Query(), limit=2)
             return Task.from_record(record)
 
         task = await wait_for_value(read_task, lambda one: one.is_ended)

@@ -51,8 +51,8 @@ async def host(tmp_path: Path) -> AsyncIterator[PluginYard]:
 
 async def say(host: PluginYard, dialect: str, out: Any, *, shown: bool = False) -> dict[str, Any]:
     printed = out if isinstance(out, str) else json.dumps(out, ensure_ascii=False)
-    call = host.yard.request("Say", {"out": printed})
-    return host.yard.express(call, await host.yard.settle(call), dialect, shown=shown)
+    call = host.yard.calls.request("Say", {"out": printed})
+    return host.yard.results.express(call, await host.yard.calls.settle(call), dialect, shown=shown)
 
 
 def result(value: Any) -> dict[str, Any]:
@@ -103,8 +103,8 @@ async def test_media_are_references_that_can_be_fetched(host: PluginYard) -> Non
     assert "base64" not in json.dumps({**envelope, "context": {}})
     assert (await say(host, "backend", out))["data"] == {"content": [text, REFERENCE]}
     assert (host.place / "project" / STORED).read_bytes() == PNG
-    read = host.yard.request("Read", {"path": STORED})
-    fetched = host.yard.express(read, await host.yard.settle(read), "vcp")
+    read = host.yard.calls.request("Read", {"path": STORED})
+    fetched = host.yard.results.express(read, await host.yard.calls.settle(read), "vcp")
     assert IMAGE in fetched["result"]["content"]
     encoded = await say(host, "vcp", out)
     assert encoded["result"]["content"] == [text, IMAGE]
@@ -275,6 +275,6 @@ async def test_only_without_an_answer_it_is_a_timeout(tmp_path: Path) -> None:
 async def test_a_plugin_is_told_who_signed(tmp_path: Path) -> None:
     async with PluginYard(tmp_path) as host:
         host.add("Echo")
-        call = host.yard.request("Echo", {"maid": "Nova", "text": "x"})
-        outcome = await host.yard.settle(call)
+        call = host.yard.calls.request("Echo", {"maid": "Nova", "text": "x"})
+        outcome = await host.yard.calls.settle(call)
         assert (call.maid, outcome.envelope.data["heard"]) == ("Nova", {"maid": "Nova", "text": "x"})

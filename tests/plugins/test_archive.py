@@ -15,8 +15,7 @@ from pathlib import Path
 import pytest
 
 from toolyard.errors import ToolyardError
-from toolyard.plugins.archive import extract_archive
-from toolyard.plugins.archive_entries import Caps
+from toolyard.plugins.package.archive import Caps, extract_archive
 
 pytestmark = pytest.mark.requirement("s:S-86")
 

@@ -9,10 +9,10 @@ import pytest
 
 from tests.plugins.children import Keeper, bytes_written, catch_failure, is_gone, keeper
 from tests.waiting import wait_until
-from toolyard.plugins.async_child import AsyncChild
-from toolyard.plugins.child_failure import require_answer
-from toolyard.protocol.failure import Reason
-from toolyard.protocol.manifest import Limits
+from toolyard.plugins.long_work.task_child import AsyncChild
+from toolyard.plugins.process.child_report import require_answer
+from toolyard.protocol.envelope import Reason
+from toolyard.protocol.manifests.manifest import Limits
 
 BOUND_S = 60
 

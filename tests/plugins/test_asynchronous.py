@@ -14,14 +14,14 @@ from tests.waiting import wait_until
 from toolyard.config import load_config
 from toolyard.errors import StorageError
 from toolyard.liveness import process_start_time
-from toolyard.plugins import asynchronous
-from toolyard.plugins.callback import CallbackListener
-from toolyard.plugins.stderr import LogStream
+from toolyard.plugins.long_work import asynchronous
+from toolyard.plugins.long_work.callback import CallbackListener
+from toolyard.plugins.process.process_output import LogStream
 from toolyard.protocol.envelope import ErrorCode, Status
 from toolyard.protocol.json import Json
-from toolyard.protocol.outcome import Outcome
+from toolyard.protocol.records.task_record import Task, TaskState
 from toolyard.protocol.store import Query, Record
-from toolyard.protocol.task import Task, TaskState
+from toolyard.protocol.tool import Outcome
 from toolyard.yard.plugin_source import HostOptions
 from toolyard.yard.yard import Yard
 
@@ -60,7 +60,7 @@ async def wait_ended(host: PluginYard, outcome: Outcome) -> Task:
     assert isinstance(tasks, list)
     assert isinstance(tasks[0], dict)
     async with asyncio.timeout(60):
-        return await host.yard.tasks.wait(str(tasks[0]["id"]))
+        return await host.yard.state.tasks.wait(str(tasks[0]["id"]))
 
 
 @pytest.mark.requirement("plugin:type:asynchronous", "plugin:environment:async", "callback:listener", "task:named")
@@ -110,7 +110,7 @@ async def test_an_answer_without_a_placeholder_is_final(host: PluginYard) -> Non
     outcome = await host.call("Slow", command="query")
     assert outcome.envelope.text == "Still running, 40 %."
     assert "tasks" not in outcome.envelope.data
-    assert await host.yard.tasks.page(Query(), limit=5) == []
+    assert await host.yard.state.tasks.page(Query(), limit=5) == []
 
 
 @pytest.mark.requirement("r:R53")
@@ -148,8 +148,8 @@ async def test_a_person_who_ends_a_task_stops_its_process_at_once(
     monkeypatch.setattr(asynchronous, "EXIT_GRACE_S", 600.0)  # for those that called back, and for nobody else
     folder = add(host, "open('pid','w').write(str(os.getpid()))\nreceipt()\ntime.sleep(600)")
     outcome = await host.call("Slow")
-    (listed,) = await host.yard.tasks.page(Query(), limit=5)
-    tasks = host.yard.tasks
+    (listed,) = await host.yard.state.tasks.page(Query(), limit=5)
+    tasks = host.yard.state.tasks
     assert await (tasks.cancel(listed.id) if state is TaskState.CANCELLED else tasks.fail(listed.id, "it is gone"))
     assert (await wait_ended(host, outcome)).state is state
     pid = (folder / "pid").read_text()
@@ -162,7 +162,7 @@ async def test_a_call_cancelled_while_its_receipt_is_stored_leaves_neither_task_
 ) -> None:
     monkeypatch.setattr(asynchronous, "EXIT_GRACE_S", 600.0)
     folder = add(host, "open('pid','w').write(str(os.getpid()))\nreceipt()\ntime.sleep(600)")
-    stored, go_on, commit = asyncio.Event(), asyncio.Event(), host.yard.store.commit
+    stored, go_on, commit = asyncio.Event(), asyncio.Event(), host.yard.state.store.commit
 
     async def held(changes: Sequence[Record], *more: Any, **named: Any) -> bool:
         committed = await commit(changes, *more, **named)
@@ -171,15 +171,15 @@ async def test_a_call_cancelled_while_its_receipt_is_stored_leaves_neither_task_
             await go_on.wait()
         return committed
 
-    monkeypatch.setattr(host.yard.store, "commit", held)
+    monkeypatch.setattr(host.yard.state.store, "commit", held)
     calling = asyncio.create_task(host.call("Slow"))
     async with asyncio.timeout(60):
         await stored.wait()
-        (listed,) = await host.yard.tasks.page(Query(), limit=5)
+        (listed,) = await host.yard.state.tasks.page(Query(), limit=5)
         calling.cancel()
         go_on.set()
         await asyncio.wait({calling})
-        assert (await host.yard.tasks.wait(listed.id)).state is TaskState.CANCELLED
+        assert (await host.yard.state.tasks.wait(listed.id)).state is TaskState.CANCELLED
     pid = (folder / "pid").read_text()
     await wait_until(lambda: not Path(f"/proc/{pid}").exists())
 
@@ -213,14 +213,14 @@ async def test_a_task_is_watched_on_when_the_store_could_not_be_used_for_a_while
     monkeypatch.setattr(asynchronous, "CALLBACK_GRACE_S", 0.1)
     folder = add(host, "receipt()\nwait_for('go')")
     outcome = await host.call("Slow")
-    faults, get = [StorageError("the disk is away")] * 2, host.yard.store.get
+    faults, get = [StorageError("the disk is away")] * 2, host.yard.state.store.get
 
     async def failing(*arguments: Any) -> Record | None:
         if faults:
             raise faults.pop()
         return await get(*arguments)
 
-    monkeypatch.setattr(host.yard.store, "get", failing)
+    monkeypatch.setattr(host.yard.state.store, "get", failing)
     await wait_until(lambda: not faults)
     (folder / "go").touch()
     assert (await wait_ended(host, outcome)).state is TaskState.FAILED
@@ -263,7 +263,7 @@ async def test_a_receipt_that_reports_an_error_is_the_end_of_the_call(host: Plug
     envelope = (await host.call("Slow")).envelope
     assert envelope.error is not None
     assert envelope.error.message == "no API key"
-    assert await host.yard.tasks.page(Query(), limit=5) == []
+    assert await host.yard.state.tasks.page(Query(), limit=5) == []
 
 
 @pytest.mark.requirement("task:call-waits")
@@ -274,10 +274,10 @@ async def test_progress_on_stderr_is_told_with_the_task(host: PluginYard) -> Non
     outcome = await host.call("Slow")
 
     async with asyncio.timeout(60):
-        events = await host.yard.store.events(0, limit=100)
+        events = await host.yard.state.store.events(0, limit=100)
         while not any(event.type == "task.progress" and event.data["done"] == 0.4 for event in events):
-            await host.yard.store.next_event(events[-1].seq)
-            events = await host.yard.store.events(0, limit=100)
+            await host.yard.state.store.next_event(events[-1].seq)
+            events = await host.yard.state.store.events(0, limit=100)
     (folder / "go").touch()
     assert (await wait_ended(host, outcome)).progress == {"done": 0.4, "text": "frame 4"}
 
@@ -312,7 +312,7 @@ async def test_closing_the_yard_stops_what_it_waits_for_and_the_task_says_so(tmp
     pid = (folder / "pid").read_text()
     await wait_until(lambda: not Path(f"/proc/{pid}").exists())
     async with PluginYard(tmp_path) as again:
-        (task,) = await again.yard.tasks.page(Query(), limit=5)
+        (task,) = await again.yard.state.tasks.page(Query(), limit=5)
         assert task.state is TaskState.INTERRUPTED
 
 
@@ -321,12 +321,12 @@ async def test_several_tasks_of_one_call_each_end_by_their_own_callback(host: Pl
     text = "{{VCP_ASYNC_RESULT::Slow::a}} and {{{{VCP_ASYNC_RESULT::Slow::b}}}}"
     add(host, f"receipt({text!r})\ncall_back({{'n': 1}}, task='a')\ncall_back({{'status': 'error'}}, task='b')")
     await host.call("Slow")
-    first, second = await host.yard.tasks.get("Slow::a"), await host.yard.tasks.get("Slow::b")
+    first, second = await host.yard.state.tasks.get("Slow::a"), await host.yard.state.tasks.get("Slow::b")
     assert first is not None
     assert second is not None
     async with asyncio.timeout(60):
-        assert (await host.yard.tasks.wait(first.id)).state is TaskState.SUCCEEDED
-        assert (await host.yard.tasks.wait(second.id)).state is TaskState.FAILED
+        assert (await host.yard.state.tasks.wait(first.id)).state is TaskState.SUCCEEDED
+        assert (await host.yard.state.tasks.wait(second.id)).state is TaskState.FAILED
 
 
 class Restarting:
@@ -355,7 +355,7 @@ async def test_a_child_after_its_receipt_outlives_its_host_and_is_adopted_by_the
     pid = int((folder / "pid").read_text())
     assert process_start_time(pid) != 0
     async with host.start() as second:
-        report = await second.recover(lambda owner: owner == second.boot.name)
+        report = await second.state.recover(lambda owner: owner == second.boot.name)
         assert [task.state for task in report.left] == [TaskState.WAITING]
         assert await second.plugins.adopt(report.left) == 1
         assert await second.plugins.adopt(report.left) == 0  # they are looked after already
@@ -363,7 +363,7 @@ async def test_a_child_after_its_receipt_outlives_its_host_and_is_adopted_by_the
         await listener.open(host.port)
         (folder / "go").touch()
         async with asyncio.timeout(60):
-            task = await second.tasks.wait(report.left[0].id)
+            task = await second.state.tasks.wait(report.left[0].id)
         assert (task.state, task.result) == (TaskState.SUCCEEDED, DONE)
         await listener.close()
     await wait_until(lambda: process_start_time(pid) == 0)
@@ -380,10 +380,10 @@ async def test_the_total_limit_of_an_adopted_child_still_holds(tmp_path: Path) -
         await first.call("Slow")
     pid = int((folder / "pid").read_text())
     async with host.start() as second:
-        report = await second.recover(lambda owner: owner == second.boot.name)
+        report = await second.state.recover(lambda owner: owner == second.boot.name)
         await second.plugins.adopt(report.left)
-        (task,) = await second.tasks.page(Query(), limit=2)
+        (task,) = await second.state.tasks.page(Query(), limit=2)
         async with asyncio.timeout(60):
-            task = await second.tasks.wait(task.id)
+            task = await second.state.tasks.wait(task.id)
         assert task.state is TaskState.TIMED_OUT
         await wait_until(lambda: process_start_time(pid) == 0)

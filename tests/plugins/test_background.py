@@ -15,11 +15,11 @@ from tests.fakes import FakeClock
 from tests.plugins.yards import PluginYard, entry
 from tests.waiting import wait_until
 from toolyard.config import load_config
-from toolyard.plugins.lint import lint_plugin
-from toolyard.plugins.stderr import LogStream
-from toolyard.protocol.outcome import Outcome
+from toolyard.plugins.authoring.lint import lint_plugin
+from toolyard.plugins.process.process_output import LogStream
+from toolyard.protocol.records.task_record import Task, TaskState
 from toolyard.protocol.store import Query
-from toolyard.protocol.task import Task, TaskState
+from toolyard.protocol.tool import Outcome
 from toolyard.yard.yard import Yard
 
 # It answers at once; what it started writes its pid, and then a line for each tick until it is stopped.
@@ -92,7 +92,7 @@ def is_alive(pid: int) -> bool:
 async def background_task(yards: PluginYard, outcome: Outcome) -> Task:
     background = outcome.envelope.context["background"]
     assert isinstance(background, dict)
-    task = await yards.yard.tasks.get(str(background["task"]))
+    task = await yards.yard.state.tasks.get(str(background["task"]))
     assert task is not None
     assert background["deadline"] == task.deadline
     return task
@@ -116,7 +116,7 @@ async def test_work_after_the_answer_is_stopped_and_that_is_told(tmp_path: Path,
         )
         (note,) = [one for one in yards.yard.plugins.host.logs["Starter"].entries if one.stream is LogStream.NOTE]
         assert "were stopped" in note.text
-        assert await yards.yard.tasks.page(Query(), limit=10) == []
+        assert await yards.yard.state.tasks.page(Query(), limit=10) == []
         await wait_until(lambda: not is_alive(worker_pid(out)))
         assert "done" not in out.read_text()
 
@@ -142,7 +142,7 @@ async def test_a_detached_plugin_works_on_after_its_answer_as_a_task(tmp_path: P
         task = await background_task(yards, outcome)
         assert (task.state, task.plugin) == (TaskState.WAITING, "Starter")
         assert 1700 < task.deadline - task.created <= 1800
-        ended = await asyncio.wait_for(yards.yard.tasks.wait(task.id), 120)
+        ended = await asyncio.wait_for(yards.yard.state.tasks.wait(task.id), 120)
         assert (ended.state, ended.message) == (TaskState.SUCCEEDED, "Its processes have ended.")
         assert out.read_text().endswith("done\n")
 
@@ -158,7 +158,7 @@ async def test_a_thread_of_a_detached_plugin_works_on_after_the_answer_as_a_task
         assert (task.state, task.plugin) == (TaskState.WAITING, "Late")
         assert not out.exists()
         go.touch()
-        ended = await asyncio.wait_for(yards.yard.tasks.wait(task.id), 120)
+        ended = await asyncio.wait_for(yards.yard.state.tasks.wait(task.id), 120)
         assert (ended.state, ended.message) == (TaskState.SUCCEEDED, "Its processes have ended.")
         assert out.read_text() == "done"
 
@@ -170,7 +170,7 @@ async def test_a_task_of_background_work_is_stopped_by_cancelling_it(tmp_path: P
         out = yards.folder / "Starter" / "out"
         task = await background_task(yards, await start(yards, out))
         assert is_alive(worker_pid(out))
-        assert await yards.yard.tasks.cancel(task.id)
+        assert await yards.yard.state.tasks.cancel(task.id)
         await wait_until(lambda: not is_alive(worker_pid(out)))
         assert out.read_text().splitlines()[1:] == ["asked to end"]
 
@@ -181,7 +181,7 @@ async def test_background_work_ends_at_its_limit(tmp_path: Path) -> None:
         add_starter(yards, detached=True, detachedTimeout=300)
         out = yards.folder / "Starter" / "out"
         task = await background_task(yards, await start(yards, out))
-        ended = await asyncio.wait_for(yards.yard.tasks.wait(task.id), 120)
+        ended = await asyncio.wait_for(yards.yard.state.tasks.wait(task.id), 120)
         assert (ended.state, ended.message) == (TaskState.TIMED_OUT, "It ran past its limit.")
         await wait_until(lambda: not is_alive(worker_pid(out)))
 
@@ -194,7 +194,7 @@ async def test_background_work_ends_with_its_host_and_its_task_says_so(tmp_path:
         task = await background_task(yards, await start(yards, out))
     assert not is_alive(worker_pid(out))
     async with PluginYard(tmp_path) as yards:
-        stored = await yards.yard.tasks.get(task.id)
+        stored = await yards.yard.state.tasks.get(task.id)
         assert stored is not None
         assert (stored.state, stored.message) == (TaskState.INTERRUPTED, "The server that watched over it was stopped.")
 
@@ -206,7 +206,7 @@ async def test_a_plugin_that_leaves_nothing_behind_makes_no_task(tmp_path: Path)
         yards.add("Quick", code, detached=True)
         outcome = await yards.call("Quick")
         assert "background" not in outcome.envelope.context
-        assert await yards.yard.tasks.page(Query(), limit=10) == []
+        assert await yards.yard.state.tasks.page(Query(), limit=10) == []
 
 
 @pytest.mark.requirement("plugin:detached")
@@ -217,7 +217,7 @@ async def test_work_of_a_plugin_that_gave_no_answer_does_not_go_on(tmp_path: Pat
         outcome = await start(yards, out)
         assert outcome.envelope.error is not None
         await wait_until(lambda: not is_alive(worker_pid(out)))
-        assert await yards.yard.tasks.page(Query(), limit=10) == []
+        assert await yards.yard.state.tasks.page(Query(), limit=10) == []
 
 
 @pytest.mark.requirement("plugin:detached", "s:S-83")
@@ -234,7 +234,7 @@ async def test_the_owner_allows_it_at_review_and_takes_it_back(tmp_path: Path) -
 
         review(detached=True)
         task = await background_task(yards, await start(yards, yards.folder / "Starter" / "first", ticks="60"))
-        await asyncio.wait_for(yards.yard.tasks.wait(task.id), 120)
+        await asyncio.wait_for(yards.yard.state.tasks.wait(task.id), 120)
         review(detached=False)
         outcome = await start(yards, yards.folder / "Starter" / "second")
         assert "background" not in outcome.envelope.context
@@ -309,6 +309,6 @@ async def test_when_the_host_is_killed_the_work_ends_and_the_next_host_says_so(t
     await wait_until(lambda: not is_alive(worker_pid(out)))
     clock = FakeClock(wall=datetime.now(UTC) + timedelta(minutes=5))
     async with Yard(load_config(tmp_path / "project", tmp_path / "home"), clock=clock) as yard:
-        await yard.recover()
-        (task,) = await yard.tasks.page(Query(), limit=10)
+        await yard.state.recover()
+        (task,) = await yard.state.tasks.page(Query(), limit=10)
         assert task.state is TaskState.INTERRUPTED

@@ -12,8 +12,8 @@ import pytest
 
 from tests.plugins.folders import make_plugin, plugins_in
 from tests.plugins.yards import PluginYard
-from toolyard.plugins import bytecode
-from toolyard.plugins.bytecode import add_cache_option, make_cache_folder
+from toolyard.plugins.package import environment
+from toolyard.plugins.package.environment import add_cache_option, make_cache_folder
 
 pytestmark = pytest.mark.requirement("plugin:bytecode")
 
@@ -67,7 +67,7 @@ def test_each_version_of_a_plugin_has_a_cache_of_its_own_and_the_last_ones_are_k
     home.mkdir()
     folder = make_plugin(root, "Some")
     made = []
-    for number in range(bytecode.MAX_VERSIONS + 2):
+    for number in range(environment.MAX_VERSIONS + 2):
         (folder / "main.py").write_text(f"print({number})\n")
         plugins = plugins_in(root, home=home)
         plugins.refresh()
@@ -76,18 +76,18 @@ def test_each_version_of_a_plugin_has_a_cache_of_its_own_and_the_last_ones_are_k
         os.utime(cache, ns=(number, number))
         made.append(cache)
     assert len(set(made)) == len(made)
-    assert [cache.is_dir() for cache in made] == [False, False, *[True] * bytecode.MAX_VERSIONS]
+    assert [cache.is_dir() for cache in made] == [False, False, *[True] * environment.MAX_VERSIONS]
     assert made[-1].stat().st_mode & 0o077 == 0
 
 
 @pytest.mark.requirement("confinement:links")
 def test_the_removal_of_old_caches_follows_no_link(tmp_path: Path) -> None:
     root, home, kept = tmp_path / "plugins", tmp_path / "home", tmp_path / "kept"
-    own = home / bytecode.FOLDER / "Some"
+    own = home / environment.CACHE_FOLDER / "Some"
     own.mkdir(parents=True)
     kept.mkdir()
     (kept / "file").touch()
-    for number in range(bytecode.MAX_VERSIONS + 2):
+    for number in range(environment.MAX_VERSIONS + 2):
         (own / f"old-{number}").symlink_to(kept)
         (own / f"inner-{number}").mkdir()
         (own / f"inner-{number}/link").symlink_to(kept)
@@ -96,7 +96,7 @@ def test_the_removal_of_old_caches_follows_no_link(tmp_path: Path) -> None:
     plugins.refresh()
     assert make_cache_folder(home, plugins.all[0]) is not None
     assert (kept / "file").exists()
-    assert len([path for path in own.iterdir() if not path.is_symlink()]) <= bytecode.MAX_VERSIONS
+    assert len([path for path in own.iterdir() if not path.is_symlink()]) <= environment.MAX_VERSIONS
 
 
 def test_a_plugin_without_python_has_no_cache(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from tests.waiting import run_loop_once
 from toolyard.plugins.call_queue import CallQueue
-from toolyard.protocol.failure import Failure, Reason
+from toolyard.protocol.envelope import Failure, Reason
 
 pytestmark = pytest.mark.requirement("r:R32")
 

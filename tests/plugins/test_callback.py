@@ -9,7 +9,7 @@ from http import HTTPStatus
 import pytest
 
 from tests.waiting import run_loop_once, wait_until
-from toolyard.plugins.callback import (
+from toolyard.plugins.long_work.callback import (
     MAX_BODY,
     CallbackAddress,
     CallbackListener,
@@ -119,7 +119,7 @@ async def test_a_bad_token_is_refused_from_the_headers_alone(listening: Listenin
 
 @pytest.mark.requirement("r:R56")
 async def test_a_body_that_never_comes_meets_the_limit(listening: Listening, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("toolyard.plugins.callback._BODY_S", 0.2)
+    monkeypatch.setattr("toolyard.plugins.long_work.callback._BODY_S", 0.2)
     head = f"POST {PATH} HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n{{".encode()
     assert (await listening.send(head))[0] == 408
 

@@ -10,9 +10,16 @@ import pytest
 
 from tests.plugins.folders import make_plugin, plugins_in
 from toolyard.errors import ToolyardError
-from toolyard.plugins.case_file import MAX_NAME, add_case, is_own_plugin
-from toolyard.plugins.cases import FILE, MAX_BYTES, MAX_CASES, collect_cases
-from toolyard.plugins.plugin import Origin, Plugin
+from toolyard.plugins.authoring.cases import (
+    FILE,
+    MAX_BYTES,
+    MAX_CASES,
+    MAX_NAME,
+    add_case,
+    collect_cases,
+    is_own_plugin,
+)
+from toolyard.plugins.package.plugin import Origin, Plugin
 from toolyard.protocol.json import JsonObject
 
 pytestmark = pytest.mark.requirement("plugin:cli:test:saved")

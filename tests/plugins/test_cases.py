@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 from tests.plugins.folders import manifest_text
-from toolyard.plugins.cases import MAX_CASES, Case, collect_cases
+from toolyard.plugins.authoring.cases import MAX_CASES, Case, collect_cases
 from toolyard.protocol.envelope import Envelope, ErrorCode, Fault, Status
-from toolyard.protocol.manifest import Manifest, read_manifest
+from toolyard.protocol.manifests.manifest import Manifest
+from toolyard.protocol.manifests.manifest_parser import read_manifest
 from toolyard.protocol.request_text import format_request
 
 pytestmark = pytest.mark.requirement("plugin:cli:test")

@@ -10,12 +10,11 @@ import pytest
 
 from tests.plugins.children import LINUX, Keeper, catch_failure, keeper
 from tests.waiting import run_loop_once, wait_until
-from toolyard.plugins.child import run_child
-from toolyard.plugins.child_failure import require_answer
-from toolyard.plugins.stderr import HEAD, TAIL, StderrRing
-from toolyard.protocol.envelope import ErrorCode
-from toolyard.protocol.failure import Reason
-from toolyard.protocol.manifest import Limits
+from toolyard.plugins.process.child import run_child
+from toolyard.plugins.process.child_report import require_answer
+from toolyard.plugins.process.process_output import HEAD, TAIL, StderrRing
+from toolyard.protocol.envelope import ErrorCode, Reason
+from toolyard.protocol.manifests.manifest import Limits
 
 MIB = 2**20
 

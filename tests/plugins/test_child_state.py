@@ -5,7 +5,7 @@ from itertools import product
 
 import pytest
 
-from toolyard.plugins.child_state import TRANSITIONS, ChildEvent, ChildLifecycle, ChildState
+from toolyard.plugins.process.child import TRANSITIONS, ChildEvent, ChildLifecycle, ChildState
 
 RULES = """
 state      RECEIPT   ANSWERED  EXITED    OVERFLOWED  MAY_CONTINUE  MUST_END   STOP      RELEASE

@@ -18,10 +18,10 @@ import pytest
 from tests.plugins.children import LINUX, Keeper, bytes_written, catch_failure, find_marked, is_gone, keeper
 from tests.waiting import wait_until
 from toolyard import process_numbers
-from toolyard.plugins import children
-from toolyard.plugins.child_failure import require_answer
-from toolyard.protocol.failure import Reason
-from toolyard.protocol.manifest import Limits
+from toolyard.plugins.process import children
+from toolyard.plugins.process.child_report import require_answer
+from toolyard.protocol.envelope import Reason
+from toolyard.protocol.manifests.manifest import Limits
 
 pytestmark = pytest.mark.skipif(not LINUX, reason="needs Linux")
 ROOT = Path(__file__).parents[2]

@@ -11,12 +11,12 @@ import pytest
 
 from tests.plugins.children import LINUX, ZOO, Keeper, build_argv, keeper
 from tests.waiting import wait_until
-from toolyard.plugins.child import run_child
-from toolyard.plugins.child_failure import require_answer
-from toolyard.plugins.launch import Launch
-from toolyard.plugins.stderr import StderrRing
-from toolyard.protocol.failure import Failure, Reason
-from toolyard.protocol.manifest import Limits
+from toolyard.plugins.process.child import run_child
+from toolyard.plugins.process.child_report import require_answer
+from toolyard.plugins.process.launch import Launch
+from toolyard.plugins.process.process_output import StderrRing
+from toolyard.protocol.envelope import Failure, Reason
+from toolyard.protocol.manifests.manifest import Limits
 
 
 @pytest.fixture(params=["numbers", "groups"])

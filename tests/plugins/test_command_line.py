@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from toolyard.plugins.command_line import CommandLine, CommandProblem, Programs, resolve_command
+from toolyard.plugins.package.command_line import CommandLine, CommandProblem, Programs, resolve_command
 
 pytestmark = pytest.mark.requirement("plugin:command")
 SYSTEM = "/usr/bin:/bin"

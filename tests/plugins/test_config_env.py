@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.fakes import bounded_work
-from toolyard.plugins.config_env import edit_config, parse_config
+from toolyard.plugins.package.config_env import edit_config, parse_config
 
 pytestmark = pytest.mark.requirement("plugin:config:file")
 

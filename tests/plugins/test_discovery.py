@@ -14,11 +14,18 @@ from tests.plugins.folders import PROGRAMS, make_plugin, manifest_text, plugins_
 from toolyard.config import load_config
 from toolyard.doctor import run_checks
 from toolyard.errors import ConfigError
-from toolyard.plugins.command_line import Programs
-from toolyard.plugins.discovery import Changes, Plugins
-from toolyard.plugins.plugin import Origin, Plugin, PluginState
-from toolyard.plugins.roots import MAX_FOLDERS, PluginRoot, find_plugin_folders, list_roots, shipped_folder
-from toolyard.plugins.trust import Trust
+from toolyard.plugins.package.command_line import Programs
+from toolyard.plugins.package.discovery import (
+    MAX_FOLDERS,
+    Changes,
+    PluginRoot,
+    Plugins,
+    find_plugin_folders,
+    list_roots,
+    shipped_folder,
+)
+from toolyard.plugins.package.plugin import Origin, Plugin, PluginState
+from toolyard.plugins.package.trust import Trust
 from toolyard.yard.yard import Yard
 
 
@@ -219,7 +226,7 @@ def test_of_plugins_with_one_name_the_given_one_wins_then_home_project_and_shipp
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     project, home, shipped, given = (tmp_path / name for name in ("project", "home", "shipped", "given"))
-    monkeypatch.setattr("toolyard.plugins.roots.shipped_folder", lambda: shipped)
+    monkeypatch.setattr("toolyard.plugins.package.discovery.shipped_folder", lambda: shipped)
     folders = [
         make_plugin(root, "Same")
         for root in (given, home / "plugins", project / "Plugin", project / "plugins", shipped)

@@ -7,17 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from toolyard.plugins.environment import (
+from toolyard.plugins.package.config_env import is_secret_name
+from toolyard.plugins.package.environment import (
     HostEnvironment,
     build_call_variables,
     build_environment,
     data_folder,
-    is_secret_name,
     make_data_folder,
 )
-from toolyard.protocol.failure import Failure, Reason
+from toolyard.protocol.envelope import Failure, Reason
 from toolyard.protocol.json import Json
-from toolyard.protocol.manifest import ConfigKey, Manifest, PluginType
+from toolyard.protocol.manifests.manifest import ConfigKey, Manifest, PluginType
 
 NEEDED = {"PATH", "HOME", "LANG", "TZ", "TMPDIR", "PYTHONIOENCODING", "PYTHONUNBUFFERED", "PROJECT_BASE_PATH"}
 NEEDED |= {"SERVER_PORT"}

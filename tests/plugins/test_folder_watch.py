@@ -10,8 +10,8 @@ import pytest
 
 from tests.plugins.folders import make_plugin, manifest_text, plugins_in
 from tests.waiting import run_loop_once
-from toolyard.plugins.discovery import Plugins
-from toolyard.plugins.folder_watch import is_relevant, watch_folders
+from toolyard.plugins.package.discovery import Plugins
+from toolyard.plugins.package.folder_watch import is_relevant, watch_folders
 
 NEVER_S = 600.0
 PATIENCE_S = 60.0

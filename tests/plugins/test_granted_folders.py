@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from tests.plugins.yards import PluginYard
-from toolyard.plugins.granted_folders import list_missing_paths, make_granted_folders
-from toolyard.plugins.lint import lint_plugin
+from toolyard.plugins.authoring.lint import lint_plugin
+from toolyard.plugins.package.plugin_access import list_missing_paths, make_granted_folders
 from toolyard.protocol.access import AccessChoice
 
 pytestmark = pytest.mark.requirement("confinement:missing-paths")
@@ -60,7 +60,7 @@ async def test_a_path_that_cannot_be_granted_is_named_by_the_review_lint_and_the
         assert plugin is not None
         assert plugin.manifest is not None
         options = {one.choice: one for one in yards.yard.plugins.review(plugin).access}
-        problems = lint_plugin(plugin, yards.yard.plugins.host.list_remarks(plugin, plugin.manifest))
+        problems = lint_plugin(plugin, yards.yard.plugins.host.list_remarks(plugin))
     assert "It may write notes.db, which does not exist: create it." in outcome.envelope.text
     assert any("cannot write notes.db" in line for line in options[AccessChoice.DECLARED].reach)
     assert not any("notes.db" in line for line in options[AccessChoice.STRICT].reach)

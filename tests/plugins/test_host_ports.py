@@ -15,10 +15,9 @@ import pytest
 from tests.plugins.proxies import open_listener
 from tests.waiting import run_loop_once, wait_until
 from tests.workspace.web import Reply, Web, here, serving
-from toolyard.plugins.host_ports import HostPorts
-from toolyard.plugins.network_proxy import NetworkProxy, proxy_variables
-from toolyard.plugins.port_forward import PortForward
-from toolyard.plugins.stream_relay import ConnectionCallback
+from toolyard.plugins.process.network_proxy import NetworkProxy, proxy_variables
+from toolyard.plugins.process.network_services import PortForward
+from toolyard.plugins.process.ports import ConnectionCallback, HostPorts
 
 pytestmark = pytest.mark.requirement("network:ports")
 

@@ -13,15 +13,16 @@ import pytest
 
 from tests.plugins.folders import make_plugin
 from toolyard.errors import ToolyardError, UsageError
-from toolyard.plugins.archive_entries import Caps
-from toolyard.plugins.git_source import (
+from toolyard.plugins.package.archive import Caps
+from toolyard.plugins.package.install import (
     GitSource,
     build_git_command,
     build_git_environment,
     fetch_commit,
+    install_plugin,
     parse_git_address,
+    remove_plugin,
 )
-from toolyard.plugins.install import install_plugin, remove_plugin
 
 ENVIRON = {"PATH": os.environ["PATH"]}
 

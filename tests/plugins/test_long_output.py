@@ -76,9 +76,9 @@ async def test_a_batch_of_two_files_of_1900_lines_is_cut_like_a_single_call(tmp_
         for name in ("a", "b"):
             (tmp_path / "project" / f"{name}.txt").write_text("".join(f"{name}{n}\n" for n in range(1900)))
         batch = {"command1": "ReadFile", "filePath1": "a.txt", "command2": "ReadFile", "filePath2": "b.txt"}
-        call = yards.yard.request("FileOperator", batch)
-        outcome = await yards.yard.settle(call)
-        message = yards.yard.express(call, outcome, "vcp", shown=True)
+        call = yards.yard.calls.request("FileOperator", batch)
+        outcome = await yards.yard.calls.settle(call)
+        message = yards.yard.results.express(call, outcome, "vcp", shown=True)
         text = "\n".join(part["text"] for part in message["result"]["content"])
         assert len(text.splitlines()) < 2010
         assert message["result"]["details"]["truncation"]["kept_lines"] == 2000

@@ -18,9 +18,9 @@ from tests.plugins.proxies import LOOPS, LoopFactory, RunningProxy, raw_server, 
 from tests.programs import find_program
 from tests.waiting import wait_until_blocking
 from tests.workspace.web import CERTIFICATE, Reply, Web, here, serving
-from toolyard.plugins.network_proxy import NetworkProxy, proxy_variables
-from toolyard.plugins.port_forward import PortForward
-from toolyard.plugins.stream_relay import ConnectionLimits
+from toolyard.plugins.process.network_proxy import NetworkProxy, proxy_variables
+from toolyard.plugins.process.network_services import PortForward
+from toolyard.plugins.process.ports import ConnectionLimits
 
 PUBLIC = "93.184.216.34"
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"

@@ -11,7 +11,7 @@ from tests.plugins.yards import PluginYard
 from tests.programs import find_program
 from tests.waiting import wait_for_value
 from toolyard.confinement.level import can_enter_namespaces
-from toolyard.protocol.task import TaskState
+from toolyard.protocol.records.task_record import TaskState
 
 pytestmark = pytest.mark.skipif(not can_enter_namespaces(), reason="this system allows no network of its own")
 
@@ -110,7 +110,7 @@ async def test_an_asynchronous_plugin_without_a_network_still_calls_back(tmp_pat
         assert outcome.envelope.data["requestId"] == "r1"
 
         task = await wait_for_value(
-            lambda: yards.yard.tasks.get("Late::r1"), lambda task: task is not None and task.is_ended
+            lambda: yards.yard.state.tasks.get("Late::r1"), lambda task: task is not None and task.is_ended
         )
     assert task is not None
     assert task.state is TaskState.SUCCEEDED

@@ -17,11 +17,12 @@ from tests.plugins.yards import PluginYard
 from tests.waiting import run_loop_once, wait_until, wait_until_blocking
 from tests.web.server_process import start_server
 from toolyard.liveness import has_ended
-from toolyard.plugins.async_child import AsyncChild
-from toolyard.plugins.child import ChildReport, run_child
-from toolyard.plugins.launch import ChildProcess
-from toolyard.protocol.manifest import Limits
-from toolyard.protocol.task import TaskState
+from toolyard.plugins.long_work.task_child import AsyncChild
+from toolyard.plugins.process.child import RunTimes, run_child
+from toolyard.plugins.process.child_report import ChildReport
+from toolyard.plugins.process.launch import ChildProcess
+from toolyard.protocol.manifests.manifest import Limits
+from toolyard.protocol.records.task_record import TaskState
 
 pytestmark = [
     pytest.mark.requirement("plugin:paused-host"),
@@ -52,7 +53,9 @@ def stand_still_until_ended(pid: int, *, past_s: float) -> None:
 
 
 async def begin(zoo: Keeper, child: ChildProcess, limit_s: float | None) -> "asyncio.Task[ChildReport]":
-    run = run_child(child, b'{"a": 1}', children=zoo.children, limits=Limits(), limit_s=limit_s, silence_s=60.0)
+    run = run_child(
+        child, b'{"a": 1}', children=zoo.children, limits=Limits(), times=RunTimes(limit_s=limit_s, silence_s=60.0)
+    )
     task = asyncio.create_task(run)
     await run_loop_once()  # its input is written
     return task
@@ -76,7 +79,7 @@ async def test_a_child_that_ended_before_its_caller_gave_up_tells_its_answer(zoo
 
 async def test_a_caller_that_gave_up_does_not_wait_for_whoever_holds_the_output(zoo: Keeper) -> None:
     child = await zoo.spawn("leaves_stdout_open.py")
-    run = run_child(child, b"{}", children=zoo.children, limits=Limits(), drain_s=600.0)
+    run = run_child(child, b"{}", children=zoo.children, limits=Limits(), times=RunTimes(drain_s=600.0))
     running = asyncio.create_task(run)
     await run_loop_once()
     stand_still_until_ended(child.pid, past_s=0)
@@ -101,7 +104,9 @@ async def test_the_exit_of_a_forked_child_is_waited_for_when_its_server_stood_st
         (server,) = warm.servers.pids
         child = await warm.spawn(launch, PER_CALL)
         os.kill(server, signal.SIGSTOP)
-        running = asyncio.create_task(run_child(child, b"", children=children, limits=Limits(), limit_s=LIMIT_S))
+        running = asyncio.create_task(
+            run_child(child, b"", children=children, limits=Limits(), times=RunTimes(limit_s=LIMIT_S))
+        )
         await run_loop_once()
         stand_still_until_ended(child.pid, past_s=LIMIT_S)
         asyncio.get_running_loop().call_later(0.1, os.kill, server, signal.SIGCONT)

@@ -10,8 +10,8 @@ from tests.plugins.children import catch_failure
 from tests.plugins.folders import make_plugin, plugins_in
 from toolyard.confinement.profile import Network, Profile
 from toolyard.confinement.program_files import list_program_trees
-from toolyard.plugins.plugin import Plugin, PluginState
-from toolyard.plugins.plugin_access import (
+from toolyard.plugins.package.plugin import Plugin, PluginState
+from toolyard.plugins.package.plugin_access import (
     ConfinementPolicy,
     ProtectedFolders,
     build_profile,
@@ -20,7 +20,7 @@ from toolyard.plugins.plugin_access import (
     make_plain,
 )
 from toolyard.protocol.access import ANY_HOST, Access, AccessChoice, ConfinementLevel, ProjectAccess
-from toolyard.protocol.failure import Failure, Reason
+from toolyard.protocol.envelope import Failure, Reason
 
 pytestmark = pytest.mark.requirement("confinement:files")
 
@@ -241,7 +241,7 @@ def test_the_link_to_the_home_of_users_is_the_systems_and_needs_no_review(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As ``/home`` leads to ``/var/home`` on some systems."""
-    monkeypatch.setattr("toolyard.plugins.plugin_access._resolve_top", lambda name: f"{place.project}/{name}")
+    monkeypatch.setattr("toolyard.plugins.package.plugin_access._resolve_top", lambda name: f"{place.project}/{name}")
     assert make_plain(place.project, "/home/me/data") == f"{place.project}/home/me/data"
     assert find_links(place.project, ["/home/me/data"]) == {}
 
@@ -249,7 +249,7 @@ def test_the_link_to_the_home_of_users_is_the_systems_and_needs_no_review(
 def test_a_home_among_the_files_of_the_system_is_covered(
     place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("toolyard.plugins.plugin_access.list_system_trees", lambda: (str(tmp_path / "opt"),))
+    monkeypatch.setattr("toolyard.plugins.package.plugin_access.list_system_trees", lambda: (str(tmp_path / "opt"),))
     home = tmp_path / "opt" / "toolyard"
     home.mkdir(parents=True)
     plugin = place.add()

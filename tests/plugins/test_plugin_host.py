@@ -121,7 +121,7 @@ async def test_a_child_sees_its_own_settings_and_none_of_the_hosts_secrets(
         "PYTHONPYCACHEPREFIX", "SERVER_PORT", "VCP_REQUEST_IP", "PLAIN", "MY_API_KEY",
     }  # fmt: skip
     assert seen["HOME"] == str(host.place / "home/plugin-data/Env")
-    stored = await host.yard.journal.get((await host.yard.journal.page(Query(), limit=1))[0].id)
+    stored = await host.yard.state.journal.get((await host.yard.state.journal.page(Query(), limit=1))[0].id)
     assert "plugin-secret-777" not in json.dumps(stored)
 
 
@@ -191,10 +191,10 @@ async def test_cancelling_a_call_ends_its_process(host: PluginYard) -> None:
         "import os,sys,time\nopen('pid.tmp','w').write(str(os.getpid()))\nos.rename('pid.tmp','pid')\ntime.sleep(600)"
     )
     folder = host.add("Sleepy", code)
-    call = host.yard.request("Sleepy", {})
-    running = asyncio.ensure_future(host.yard.settle(call))
+    call = host.yard.calls.request("Sleepy", {})
+    running = asyncio.ensure_future(host.yard.calls.settle(call))
     await wait_until((folder / "pid").exists)
-    assert host.yard.cancel(call.id)
+    assert host.yard.calls.cancel(call.id)
     assert (await running).envelope.context["reason"] == "CANCELLED"
     pid = int((folder / "pid").read_text())
     await wait_until(lambda: not _alive(pid))
@@ -204,13 +204,13 @@ async def test_cancelling_a_call_ends_its_process(host: PluginYard) -> None:
 async def test_a_plugin_that_hangs_does_not_hold_up_another(host: PluginYard) -> None:
     host.add("Hang", "import time\ntime.sleep(600)", communication={"protocol": "stdio", "timeout": 600_000})
     host.add("Parrot")
-    calls = [host.yard.request("Hang", {}) for _ in range(20)]
-    hanging = [asyncio.ensure_future(host.yard.settle(call)) for call in calls]
+    calls = [host.yard.calls.request("Hang", {}) for _ in range(20)]
+    hanging = [asyncio.ensure_future(host.yard.calls.settle(call)) for call in calls]
     async with asyncio.timeout(60):
         for n in range(5):
             assert (await host.call("Parrot", n=n)).envelope.data["heard"] == {"n": n}
     for call in calls:
-        host.yard.cancel(call.id)
+        host.yard.calls.cancel(call.id)
     done = await asyncio.gather(*hanging)
     assert {outcome.envelope.context["reason"] for outcome in done} == {"CANCELLED"}
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.plugins.yards import PluginYard
 from tests.waiting import wait_until
 from toolyard.engine.journal import CALL_PROGRESS
-from toolyard.plugins.progress import MAX_LINES, Progress, ProgressLines, ProgressReporter, parse_progress
+from toolyard.plugins.process.process_output import MAX_LINES, Progress, ProgressLines, ProgressReporter, parse_progress
 from toolyard.protocol.json import JsonObject
 
 pytestmark = pytest.mark.requirement("plugin:progress")
@@ -88,11 +88,11 @@ async def test_a_synchronous_plugin_reports_while_it_runs(tmp_path: Path) -> Non
         running = asyncio.create_task(host.call("Worker", x=1))
         async with asyncio.timeout(60):
             while True:
-                _, seq = await host.yard.store.event_span()
-                events = await host.yard.store.events(0, limit=100)
+                _, seq = await host.yard.state.store.event_span()
+                events = await host.yard.state.store.events(0, limit=100)
                 if told := [event.data for event in events if event.type == CALL_PROGRESS]:
                     break
-                await host.yard.store.next_event(seq)
+                await host.yard.state.store.next_event(seq)
         assert (told[0]["tool"], told[0]["done"]) == ("Worker", 0.5)
         assert "half of" in str(told[0]["text"])
         assert "SECRET-VALUE" not in str(told[0])

@@ -2,7 +2,7 @@
 
 import pytest
 
-from toolyard.plugins.project_folders import FolderMentions
+from toolyard.plugins.package.fingerprint import FolderMentions
 
 pytestmark = pytest.mark.requirement("confinement:files")
 

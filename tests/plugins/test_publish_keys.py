@@ -8,9 +8,9 @@ import pytest
 from tests.plugins.folders import make_plugin
 from tests.plugins.yards import PluginYard
 from toolyard.config import load_config
-from toolyard.plugins.environment import SettingSource
-from toolyard.plugins.plugin import Plugin
-from toolyard.plugins.publish_keys import FILE_KEY, IMAGE_KEY, PublishKeys
+from toolyard.plugins.package.environment import PublishKeys, SettingSource
+from toolyard.plugins.package.fingerprint import FILE_KEY, IMAGE_KEY
+from toolyard.plugins.package.plugin import Plugin
 from toolyard.yard.yard import Yard
 
 pytestmark = pytest.mark.requirement("plugin:environment:publish-keys")

@@ -8,9 +8,9 @@ import pytest
 
 from tests.plugins.folders import plugins_in
 from toolyard.errors import ToolyardError, UsageError
-from toolyard.plugins.cases import collect_cases
-from toolyard.plugins.lint import lint_plugin
-from toolyard.plugins.scaffold import Language, TextLanguage, build_files, write_files
+from toolyard.plugins.authoring.cases import collect_cases
+from toolyard.plugins.authoring.lint import lint_plugin
+from toolyard.plugins.authoring.scaffold import Language, TextLanguage, build_files, write_files
 
 pytestmark = pytest.mark.requirement("plugin:cli:new")
 

@@ -6,7 +6,7 @@ import pytest
 
 from toolyard.dialects.mcp_config import ServerDeclaration
 from toolyard.plugins.mcp.server_access import build_server_profile, effective_server_access
-from toolyard.plugins.plugin_access import ConfinementPolicy, ProtectedFolders
+from toolyard.plugins.package.plugin_access import ConfinementPolicy, ProtectedFolders
 from toolyard.protocol.access import Access
 
 pytestmark = [pytest.mark.requirement("confinement:files"), pytest.mark.requirement("mcp:client")]

@@ -11,8 +11,8 @@ from tests.plugins.yards import PluginYard
 from tests.waiting import wait_until
 from toolyard.engine.clock import SystemClock
 from toolyard.errors import StorageError
-from toolyard.plugins.static_plugins import StaticValues
-from toolyard.protocol.static_value import read_static_value
+from toolyard.plugins.long_work.static_plugins import StaticValues
+from toolyard.protocol.plugin_answers.plugin_output import read_static_value
 
 FOLDED = (
     '{"vcp_dynamic_fold": true, "fold_blocks": [{"threshold": 0.7, "content": "long"},'
@@ -31,7 +31,7 @@ async def host(tmp_path: Path) -> AsyncIterator[PluginYard]:
 
 
 def values_of(host: PluginYard) -> StaticValues:
-    return StaticValues(host.yard.plugins.host, host.yard.store, SystemClock().now)
+    return StaticValues(host.yard.plugins.host, host.yard.state.store, SystemClock().now)
 
 
 def weather(values: StaticValues) -> str:
@@ -72,13 +72,13 @@ async def test_the_value_is_kept_across_restarts_and_over_failures(
 @pytest.mark.requirement("plugin:type:static")
 async def test_whoever_sees_a_value_finds_it_stored(host: PluginYard, monkeypatch: pytest.MonkeyPatch) -> None:
     host.add("Weather", "print('sunny')", **WEATHER)
-    values, seen, commit = values_of(host), list[str](), host.yard.store.commit
+    values, seen, commit = values_of(host), list[str](), host.yard.state.store.commit
 
     async def looks_first(*arguments: Any, **more: Any) -> bool:
         seen.append(weather(values))
         return await commit(*arguments, **more)
 
-    monkeypatch.setattr(host.yard.store, "commit", looks_first)
+    monkeypatch.setattr(host.yard.state.store, "commit", looks_first)
     await values.start()
     await wait_until(lambda: weather(values) == "sunny")
     await values.close()
@@ -95,7 +95,7 @@ async def test_a_value_that_cannot_be_stored_holds_and_is_refreshed_again(
     async def refuses(*_: Any, **__: Any) -> bool:
         raise StorageError("the disk is full")
 
-    monkeypatch.setattr(host.yard.store, "commit", refuses)
+    monkeypatch.setattr(host.yard.state.store, "commit", refuses)
     plugin, manifest = host.yard.plugins.host.require_ready("Weather")
     await values._update_with_retries(plugin, manifest)
     assert (weather(values), (folder / "runs").read_text()) == ("sunny", "x")
@@ -115,7 +115,7 @@ async def test_a_failing_run_is_tried_again_with_growing_pauses_and_then_left(
         pauses.append(seconds)
         await real(0)
 
-    monkeypatch.setattr("toolyard.plugins.static_plugins.asyncio.sleep", quick)
+    monkeypatch.setattr("toolyard.plugins.long_work.static_plugins.asyncio.sleep", quick)
     folder = host.add("Weather", "open('runs','a').write('x')\nraise SystemExit(3)", **WEATHER)
     values = values_of(host)
     plugin, manifest = host.yard.plugins.host.require_ready("Weather")

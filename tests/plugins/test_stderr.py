@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from toolyard.plugins.stderr import HEAD, TAIL, StderrLog, StderrRing
+from toolyard.plugins.process.process_output import HEAD, TAIL, StderrLog, StderrRing
 
 NOON = datetime(2026, 11, 15, 12, tzinfo=UTC)
 

@@ -11,10 +11,10 @@ import pytest
 
 from tests.plugins.folders import make_plugin, manifest_text, plugins_in
 from toolyard.errors import ConfigError
-from toolyard.plugins import fingerprint as fingerprint_module
-from toolyard.plugins.discovery import Plugins
-from toolyard.plugins.plugin import Plugin, PluginState
-from toolyard.plugins.trust import Trust
+from toolyard.plugins.package import fingerprint as fingerprint_module
+from toolyard.plugins.package.discovery import Plugins
+from toolyard.plugins.package.plugin import Plugin, PluginState
+from toolyard.plugins.package.trust import Trust
 from toolyard.protocol.tool import Risk
 
 pytestmark = pytest.mark.requirement("s:S-83")

@@ -11,8 +11,8 @@ import pytest
 from tests.plugins.children import LINUX
 from tests.plugins.yards import PluginYard
 from tests.waiting import wait_until
-from toolyard.plugins.warm.warm_starter import WarmStarter
-from toolyard.protocol.outcome import Outcome
+from toolyard.plugins.process.warm.warm_starter import WarmStarter
+from toolyard.protocol.tool import Outcome
 
 pytestmark = [
     pytest.mark.requirement("plugin:usual-limits", "s:S-88"),

@@ -27,15 +27,15 @@ from tests.plugins.test_warm_same import (
 from tests.waiting import run_loop_once, wait_until
 from toolyard.confinement.profile import Profile
 from toolyard.confinement.program_files import list_program_trees
-from toolyard.plugins.child import run_child
-from toolyard.plugins.children import Children
-from toolyard.plugins.cold_starter import ColdStarter
-from toolyard.plugins.launch import ChildProcess, Launch, Starter
-from toolyard.plugins.warm import fork_server, fork_servers, standby_pool
-from toolyard.plugins.warm.warm_command import FOLDER, Interpreter, parse_warm_command
-from toolyard.plugins.warm.warm_starter import WarmStarter
+from toolyard.plugins.process.child import RunTimes, run_child
+from toolyard.plugins.process.children import Children
+from toolyard.plugins.process.cold_starter import ColdStarter
+from toolyard.plugins.process.launch import ChildProcess, Launch, Starter
+from toolyard.plugins.process.warm import fork_server, standby_pool, warm_starter
+from toolyard.plugins.process.warm.prestarted_process import FOLDER, Interpreter, parse_warm_command
+from toolyard.plugins.process.warm.warm_starter import WarmStarter
 from toolyard.process_numbers import find_processes
-from toolyard.protocol.manifest import Limits
+from toolyard.protocol.manifests.manifest import Limits
 
 pytestmark = pytest.mark.skipif(not LINUX, reason="warm starts need Linux")
 ECHO = "import sys\nprint(sys.stdin.read(), sys.argv[1:])"
@@ -70,24 +70,24 @@ async def on_standby(children: Children, warm: WarmStarter, launch: Launch) -> N
 
 @pytest.mark.requirement("plugin:warm:bounded")
 async def test_a_server_that_is_not_used_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fork_servers, "IDLE_S", 8.0)
+    monkeypatch.setattr(warm_starter, "IDLE_S", 8.0)
     async with starters() as (children, _, warm):
         assert await make_warm(children, warm, echo(tmp_path))
         (pid,) = warm.servers.pids
-        monkeypatch.setattr(fork_servers, "IDLE_S", 0.1)  # from the next look on
+        monkeypatch.setattr(warm_starter, "IDLE_S", 0.1)  # from the next look on
         await wait_until(lambda: not warm.servers.pids and is_dead(pid))
         assert (await call(children, warm, echo(tmp_path)))[0] == 0
 
 
 @pytest.mark.requirement("plugin:warm:bounded")
 async def test_a_server_that_was_slow_to_make_is_kept_longer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fork_servers, "SLOW_S", -1.0)
-    monkeypatch.setattr(fork_servers, "IDLE_S", 0.1)
+    monkeypatch.setattr(warm_starter, "SLOW_S", -1.0)
+    monkeypatch.setattr(warm_starter, "IDLE_S", 0.1)
     async with starters() as (children, _, warm):
         assert await make_warm(children, warm, echo(tmp_path))
         warm.servers._end_idle()
         assert warm.servers.pids
-        monkeypatch.setattr(fork_servers, "SLOW_IDLE_S", 0.0)
+        monkeypatch.setattr(warm_starter, "SLOW_IDLE_S", 0.0)
         await wait_until(lambda: not warm.servers.pids)
 
 
@@ -104,7 +104,7 @@ async def test_a_standby_that_is_not_used_ends(tmp_path: Path, monkeypatch: pyte
 
 @pytest.mark.requirement("plugin:warm:bounded")
 async def test_there_are_so_many_servers_and_no_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fork_servers, "MAX_SERVERS", 2)
+    monkeypatch.setattr(warm_starter, "MAX_SERVERS", 2)
     async with starters() as (children, _, warm):
         for word in ("a", "b", "c"):
             assert await make_warm(children, warm, echo(tmp_path, word))
@@ -119,7 +119,7 @@ async def test_servers_take_so_much_memory_and_no_more(tmp_path: Path, monkeypat
         assert await make_warm(children, warm, echo(tmp_path, "a"))
         (pid,) = warm.servers.pids
         size = int(about(pid, "statm").split()[1]) * os.sysconf("SC_PAGESIZE")
-        monkeypatch.setattr(fork_servers, "MAX_BYTES", size + size // 2)
+        monkeypatch.setattr(warm_starter, "MAX_BYTES", size + size // 2)
         assert await make_warm(children, warm, echo(tmp_path, "b"))
         assert warm.servers.pids != [pid]
         assert len(warm.servers.pids) == 1
@@ -513,7 +513,7 @@ async def test_the_zoo_behaves_the_same_when_forked(name: str, tmp_path: Path) -
 
     async def ends(starter: Starter) -> tuple[object, ...]:
         child = await starter.spawn(launch, PER_CALL)
-        ended = await run_child(child, b"{}", children=children, limits=Limits(), drain_s=0.2)
+        ended = await run_child(child, b"{}", children=children, limits=Limits(), times=RunTimes(drain_s=0.2))
         return ended.answer, ended.exit_code, ended.signal, ended.stdout_bytes, ended.warnings
 
     async with starters() as (children, cold, warm):

@@ -9,7 +9,7 @@ import pytest
 
 from tests.plugins.children import LINUX
 from tests.plugins.test_warm_same import PER_CALL, Refuses, call, folder_with, launch_of, make_warm, starters
-from toolyard.plugins.launch import Launch
+from toolyard.plugins.process.launch import Launch
 
 pytestmark = [
     pytest.mark.requirement("plugin:warm:random"),

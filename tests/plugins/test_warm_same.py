@@ -15,11 +15,11 @@ import pytest
 from tests.plugins.children import LINUX
 from tests.plugins.warm_shapes import BESIDE, NODE, SHAPES
 from tests.waiting import wait_until
-from toolyard.plugins.children import Children
-from toolyard.plugins.cold_starter import ColdChild, ColdStarter
-from toolyard.plugins.launch import ChildProcess, Launch, Starter
-from toolyard.plugins.pipes import PipeReader, PipeWriter
-from toolyard.plugins.warm.warm_starter import WarmStarter
+from toolyard.plugins.process.children import Children
+from toolyard.plugins.process.cold_starter import ColdChild, ColdStarter
+from toolyard.plugins.process.launch import ChildProcess, Launch, Starter
+from toolyard.plugins.process.pipes import PipeReader, PipeWriter
+from toolyard.plugins.process.warm.warm_starter import WarmStarter
 
 pytestmark = [
     pytest.mark.requirement("plugin:warm:same"),

@@ -6,7 +6,7 @@ from typing import Any
 
 from tests.plugins.folders import make_plugin
 from toolyard.config import load_config
-from toolyard.protocol.outcome import Outcome
+from toolyard.protocol.tool import Outcome
 from toolyard.yard.yard import Yard
 
 ECHO = """
@@ -41,7 +41,7 @@ class PluginYard:
         return folder
 
     async def call(self, tool: str, **arguments: Any) -> Outcome:
-        return await self.yard.settle(self.yard.request(tool, arguments))
+        return await self.yard.calls.settle(self.yard.calls.request(tool, arguments))
 
     async def __aenter__(self) -> "PluginYard":
         return self

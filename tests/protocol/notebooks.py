@@ -7,7 +7,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from toolyard.protocol.notebook import CellEdit, CellType, EditMode
+from toolyard.protocol.edits.notebook_cells import CellEdit, CellType, EditMode
 
 Notebook = dict[str, Any]
 

@@ -4,7 +4,7 @@ import ipaddress
 
 import pytest
 
-from toolyard.protocol.manifests.allowed_hosts import AllowedHosts, normalize_name
+from toolyard.protocol.manifests.permissions import AllowedHosts, normalize_name
 
 pytestmark = pytest.mark.requirement("network:hosts")
 

@@ -14,12 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.fakes import bounded_work
-from toolyard.protocol.apply_patch import MAX_CHARACTERS, PlannedFile, parse_patch, plan_files
-from toolyard.protocol.edit import Strategy
-from toolyard.protocol.envelope import ErrorCode
-from toolyard.protocol.failure import Failure, Reason
-from toolyard.protocol.patch import structured_patch
+from toolyard.protocol.edits.diff import structured_patch
+from toolyard.protocol.edits.text_edit import Strategy
+from toolyard.protocol.envelope import ErrorCode, Failure, Reason
 from toolyard.protocol.patching.file_change import Operation
+from toolyard.protocol.patching.patch_plan import MAX_CHARACTERS, PlannedFile, parse_patch, plan_files
 
 Files = dict[str, str]
 

@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 
 from toolyard.protocol.arguments import accept_arguments, coerce_value, find_nearest, find_schema
-from toolyard.protocol.envelope import ErrorCode
-from toolyard.protocol.failure import Failure
+from toolyard.protocol.envelope import ErrorCode, Failure
 from toolyard.protocol.json import Json, JsonObject
 from toolyard.protocol.tool import Risk, ToolSpec
 from toolyard.tools.ls import SPEC as LS

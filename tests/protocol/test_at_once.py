@@ -9,9 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolyard.protocol import reply
-from toolyard.protocol.markers import Call, Malformed, Scanner, Text
-from toolyard.protocol.reply import Reply, ReplyError, parse_reply
+from toolyard.protocol.replies.reply_values import Reply, ReplyError
+from toolyard.protocol.reply import parse_reply
 from toolyard.protocol.requests import block
+from toolyard.protocol.requests.marks import Call, Malformed, Text
+from toolyard.protocol.requests.scanner import Scanner
 
 START, END = "<<<[TOOL_REQUEST]>>>", "<<<[END_TOOL_REQUEST]>>>"
 NONCE = "k7f3"

@@ -8,10 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.fakes import bounded_work
-from toolyard.protocol.call import Origin, ToolCall, fold_name, number_batch, split_batch
-from toolyard.protocol.envelope import ErrorCode
-from toolyard.protocol.failure import Failure
+from toolyard.protocol.envelope import ErrorCode, Failure
 from toolyard.protocol.json import Json, JsonObject
+from toolyard.protocol.tool import Origin, ToolCall, fold_name, number_batch, split_batch
 
 NAMES = ("command", "directoryPath", "filePath", "content", "encoding")
 

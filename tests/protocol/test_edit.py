@@ -8,11 +8,10 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from toolyard.protocol.edit import Edit, Splice, Strategy, apply_splices
-from toolyard.protocol.failure import Failure, Reason
-from toolyard.protocol.locate import locate
-from toolyard.protocol.nearest import find_nearest_lines, make_visible
-from toolyard.protocol.occurrences import cuts_line_ending
+from toolyard.protocol.edits.location import locate
+from toolyard.protocol.edits.nearest_lines import find_nearest_lines, make_visible
+from toolyard.protocol.edits.text_edit import Edit, Splice, Strategy, apply_splices, cuts_line_ending
+from toolyard.protocol.envelope import Failure, Reason
 
 pytestmark = pytest.mark.requirement("edit:matching")
 VECTORS: list[dict[str, Any]] = json.loads(

@@ -12,11 +12,10 @@ from hypothesis import strategies as st
 from toolyard.blocking import BlockingYard
 from toolyard.dialects import encode
 from toolyard.errors import InvalidEnvelope
-from toolyard.protocol.call import ToolCall
 from toolyard.protocol.content import Media, Text
-from toolyard.protocol.envelope import Envelope, ErrorCode, Fault, Status, is_partial
+from toolyard.protocol.envelope import Envelope, ErrorCode, Extras, Fault, Status, is_partial
 from toolyard.protocol.json import Json, JsonObject
-from toolyard.protocol.outcome import Extras, Outcome
+from toolyard.protocol.tool import Outcome, ToolCall
 
 FAULT = {"code": "NOT_FOUND", "message": "File 'src/main.py' does not exist."}  # 002 §3.3
 

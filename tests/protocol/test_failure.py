@@ -2,8 +2,7 @@
 
 import pytest
 
-from toolyard.protocol.envelope import ErrorCode
-from toolyard.protocol.failure import Failure, Reason, code_of
+from toolyard.protocol.envelope import ErrorCode, Failure, Reason, code_of
 
 EDITS = {
     "NOT_FOUND_IN_FILE": "INVALID_PARAM",

@@ -10,8 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from toolyard.protocol.markers import Call, Malformed, Scanner, Text
-from toolyard.protocol.reply import Reply, ReplyStream, parse_reply
+from toolyard.protocol.replies.reply_values import Reply
+from toolyard.protocol.reply import ReplyStream, parse_reply
+from toolyard.protocol.requests.marks import Call, Malformed, Text
+from toolyard.protocol.requests.scanner import Scanner
 
 SOAK = os.environ.get("HYPOTHESIS_PROFILE") == "soak"
 START, END = "<<<[TOOL_REQUEST]>>>", "<<<[END_TOOL_REQUEST]>>>"

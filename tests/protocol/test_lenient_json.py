@@ -8,9 +8,8 @@ from hypothesis import strategies as st
 
 from toolyard.protocol.json import MAX_DEPTH, Json
 from toolyard.protocol.replies.escapes import decode_string, remove_cut_escape
-from toolyard.protocol.replies.lenient_json import Reader
-from toolyard.protocol.replies.reading import Reading, TooDeep
-from toolyard.protocol.replies.values import Repair
+from toolyard.protocol.replies.lenient_json import Reader, Reading, TooDeep
+from toolyard.protocol.replies.reply_values import Repair
 
 pytestmark = pytest.mark.requirement("reply:lenient", "reply:repaired")
 

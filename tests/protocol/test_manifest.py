@@ -13,21 +13,11 @@ from hypothesis import strategies as st
 
 from toolyard.protocol.access import Access, ConfinementLevel, ProjectAccess
 from toolyard.protocol.arguments import coerce_value
-from toolyard.protocol.manifest import (
-    Command,
-    ConfigKey,
-    Limits,
-    Manifest,
-    ManifestProblem,
-    PluginType,
-    Push,
-    Translation,
-    command_spec,
-    read_manifest,
-    tool_spec,
-    write_plugin,
-)
-from toolyard.protocol.tool import Risk
+from toolyard.protocol.manifests.manifest import Command, ConfigKey, Limits, Manifest, ManifestProblem, PluginType, Push
+from toolyard.protocol.manifests.manifest_parser import read_manifest
+from toolyard.protocol.manifests.spec import command_spec, tool_spec
+from toolyard.protocol.tool import Risk, Translation
+from toolyard.protocol.tool_text import write_plugin
 
 ROOT = Path(__file__).parents[2]
 MINIMAL: dict[str, Any] = {"name": "Tiny", "pluginType": "synchronous", "entryPoint": {"command": "python tiny.py"}}

@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolyard.protocol.markers import MAX_CALLS, MAX_CHARS, MAX_REQUESTS, Call, Malformed, Scanner, Text, parse_requests
+from toolyard.protocol.requests.marks import Call, Malformed, Text
+from toolyard.protocol.requests.scanner import MAX_CALLS, MAX_CHARS, MAX_REQUESTS, Scanner, parse_requests
 
 START, END = "<<<[TOOL_REQUEST]>>>", "<<<[END_TOOL_REQUEST]>>>"
 NAMED = "tool_name:「始」Shell「末」"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from toolyard.protocol.next_step import has_next_step, step_after_error, step_after_partial
+from toolyard.protocol.plugin_answers.plugin_result import has_next_step, step_after_error, step_after_partial
 
 pytestmark = pytest.mark.requirement("plugin:next-step")
 

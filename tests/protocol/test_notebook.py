@@ -11,10 +11,9 @@ from hypothesis import strategies as st
 from tests.fakes import bounded_work
 from tests.protocol.notebooks import Notebook, Style, edits, notebooks, scattered, styles
 from tests.workspace.vectors import vectors
-from toolyard.protocol.edit import apply_splices
-from toolyard.protocol.envelope import ErrorCode
-from toolyard.protocol.failure import Failure, Reason
-from toolyard.protocol.notebook import CellEdit, CellType, EditedNotebook, EditMode, edit_cell
+from toolyard.protocol.edits.notebook_cells import CellEdit, CellType, EditedNotebook, EditMode, edit_cell
+from toolyard.protocol.edits.text_edit import apply_splices
+from toolyard.protocol.envelope import ErrorCode, Failure, Reason
 
 JUPYTER = Style(1, (",", ": "), ascii=False, newline="\n", end="\n")
 CODE: Notebook = {

@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import toolyard
-from toolyard.protocol import line_runs, patch
-from toolyard.protocol.patch import NO_NEWLINE, Hunk, build_patch, find_changes, split_lines, structured_patch
+from toolyard.protocol.edits import diff
+from toolyard.protocol.edits.diff import NO_NEWLINE, Hunk, build_patch, find_changes, split_lines, structured_patch
 
 pytestmark = pytest.mark.requirement("hunk:shape", "patch:npm")
 VECTORS = json.loads((Path(__file__).parents[1] / "vectors/structured_patch.json").read_text("utf-8"))
@@ -28,7 +28,7 @@ LINES = [f"line {number}\n" for number in range(200)]
 def of_the_whole_texts(old: str, new: str, context: int = 3) -> list[Hunk]:
     """The hunks as they come out when no part of the texts is left out."""
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(patch, "_cut_around_change", lambda old, new, _: (0, old, new))
+        patched.setattr(diff, "_cut_around_change", lambda old, new, _: (0, old, new))
         return structured_patch(old, new, context)
 
 
@@ -75,8 +75,8 @@ def test_equal_texts_have_no_hunks(text: str) -> None:
 @given(old=few_lines, new=few_lines)
 def test_hunks_of_texts_too_different_for_the_exact_search_are_still_true(old: str, new: str) -> None:
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(line_runs, "MAX_STEPS", 0)
-        patched.setattr(line_runs, "_GAP_STEPS", 2)
+        patched.setattr(diff, "MAX_STEPS", 0)
+        patched.setattr(diff, "_GAP_STEPS", 2)
         assert applied(old, structured_patch(old, new)) == new
 
 
@@ -103,17 +103,17 @@ REVERSED = {
 @pytest.mark.parametrize("lines", REVERSED.values(), ids=REVERSED)
 def test_the_search_keeps_to_its_budget_of_steps_and_memory(lines: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     steps = 20_000
-    monkeypatch.setattr(line_runs, "MAX_STEPS", steps)
-    monkeypatch.setattr(line_runs, "MAX_COARSE_STEPS", steps)
+    monkeypatch.setattr(diff, "MAX_STEPS", steps)
+    monkeypatch.setattr(diff, "MAX_COARSE_STEPS", steps)
     numbers: dict[str, int] = {}
     old: list[int] = [CountedLine(numbers.setdefault(line, len(numbers))) for line in lines]
     CountedLine.compared = 0
-    assert not line_runs.find_equal_runs(old, old[::-1]).exact
+    assert not diff.find_equal_runs(old, old[::-1]).exact
     assert CountedLine.compared < 20 * (steps + len(lines))
     plain = [int(line) for line in old]
     tracemalloc.start()
     try:
-        line_runs.find_equal_runs(plain, plain[::-1])
+        diff.find_equal_runs(plain, plain[::-1])
         assert tracemalloc.get_traced_memory()[1] < 3_000_000
     finally:
         tracemalloc.stop()
@@ -124,7 +124,7 @@ def test_the_search_keeps_to_its_budget_of_steps_and_memory(lines: list[str], mo
 def test_a_patch_beyond_the_budget_is_coarse_and_still_true(lines: list[str]) -> None:
     old, new = "\n".join(lines) + "\n", "\n".join(lines[::-1]) + "\n"
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(line_runs, "MAX_STEPS", 20_000)
+        patched.setattr(diff, "MAX_STEPS", 20_000)
         found = build_patch(old, new)
     assert (found.exact, applied(old, found.hunks)) == (False, new)
     assert build_patch(old[:200], new[:200]).exact
@@ -132,7 +132,7 @@ def test_a_patch_beyond_the_budget_is_coarse_and_still_true(lines: list[str]) ->
 
 @pytest.mark.requirement("patch:budget")
 def test_texts_of_more_lines_than_are_searched_differ_between_their_equal_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(patch, "MAX_LINES", 20)
+    monkeypatch.setattr(diff, "MAX_LINES", 20)
     old = "".join(f"{line}\n" for line in ("same", *range(10), "end"))
     new = "".join(f"{line}\n" for line in ("same", *reversed(range(10)), "end"))
     found = build_patch(old, new, 0)
@@ -165,7 +165,7 @@ def test_one_changed_place_gives_the_hunks_of_the_whole_texts(
 ) -> None:
     new = old[:start] + put + old[start + length :]
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(patch, "_STRIDE", stride)
+        patched.setattr(diff, "_STRIDE", stride)
         assert structured_patch(old, new) == of_the_whole_texts(old, new)
 
 
@@ -174,9 +174,7 @@ def test_one_changed_line_gives_the_hunks_of_the_whole_texts_whatever_stands_aro
     for count in range(1, 6):
         for lines, at, put in product(product("abc", repeat=count), range(count), "abcd"):
             old, new = "\n".join(lines) + end, "\n".join([*lines[:at], put, *lines[at + 1 :]]) + end
-            assert (
-                structured_patch(old, new, 1) == patch._build_hunks(split_lines(old), split_lines(new), 0, 1).hunks
-            ), (
+            assert structured_patch(old, new, 1) == diff._build_hunks(split_lines(old), split_lines(new), 0, 1).hunks, (
                 old,
                 new,
             )
@@ -196,7 +194,7 @@ def test_only_the_lines_around_one_changed_place_are_split(
         split.append(text)
         return split_lines(text)
 
-    monkeypatch.setattr(patch, "split_lines", watched)
+    monkeypatch.setattr(diff, "split_lines", watched)
     assert structured_patch(old, new) == whole
     if at or put:  # else the new text is the end of the old one
         assert max(map(len, split)) < 100

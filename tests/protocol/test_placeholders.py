@@ -14,7 +14,7 @@ from toolyard.protocol.placeholders import (
     find_placeholders,
     remove_unfinished,
 )
-from toolyard.protocol.replies import placeholders as replies
+from toolyard.protocol.replies import attachment_placeholders as replies
 
 pytestmark = pytest.mark.requirement("placeholder:one-pass")
 

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolyard.protocol.json import Json, JsonObject
-from toolyard.protocol.json_scan import JsonScan
-from toolyard.protocol.plugin_output import NOISE_KEPT, Output, OutputDecoder, holds_answer
+from toolyard.protocol.plugin_answers.json_scan import JsonScan
+from toolyard.protocol.plugin_answers.plugin_output import NOISE_KEPT, Output, OutputDecoder, holds_answer
 
 OK = b'{"status": "success"}'
 MIB = 2**20

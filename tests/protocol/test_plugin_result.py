@@ -10,19 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.fakes import FakeClock, FakeTool, ListJournal
-from toolyard.dialects import vcp
-from toolyard.engine.masking import Mask
+from toolyard.dialects import vcp_messages
 from toolyard.engine.registry import Registry
 from toolyard.engine.runner import Runner
-from toolyard.protocol.call import ToolCall
-from toolyard.protocol.content import Blob, Link, Media, Text
-from toolyard.protocol.content_reference import make_stored_path, to_reference
-from toolyard.protocol.envelope import Envelope, ErrorCode, Fault, Status, is_partial
-from toolyard.protocol.failure import Failure, Reason
+from toolyard.protocol.content import Blob, Link, Media, Text, make_stored_path, to_reference
+from toolyard.protocol.envelope import Envelope, ErrorCode, Failure, Fault, Reason, Status, is_partial
 from toolyard.protocol.json import JsonObject
-from toolyard.protocol.outcome import Outcome, Result
-from toolyard.protocol.plugin_result import read_plugin_result
-from toolyard.protocol.tool import Checkpoint
+from toolyard.protocol.mask import Mask
+from toolyard.protocol.plugin_answers.plugin_result import read_plugin_result
+from toolyard.protocol.tool import Checkpoint, Outcome, Result, ToolCall
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(8)
 WAV = b"RIFF\0\0\0\0WAVEfmt "
@@ -185,7 +181,7 @@ async def test_special_actions_and_payloads_reach_the_client(project: Path) -> N
     answer = {"status": "success", "result": "Open.", "_specialAction": "create_canvas", "payload": {"path": "a"}}
     outcome = await settled(project, answer)
     assert (outcome.extras.action, outcome.extras.payload) == ("create_canvas", {"path": "a"})
-    assert vcp.encode(outcome)["_specialAction"] == "create_canvas"
+    assert vcp_messages.encode(outcome)["_specialAction"] == "create_canvas"
     assert outcome.envelope.data == {"result": "Open."}
     assert good("x", payload=[1]).data == {"payload": [1], "result": "x"}
     assert good("x", payload=[1], _specialAction="act").extras.payload == [1]
@@ -302,7 +298,7 @@ async def test_a_partial_answer_with_parts_shows_the_next_step_behind_them(proje
     outcome = await settled(project, answer)
     step = "This is not the whole result: narrow the call, or call Tiny again for what is missing."
     assert outcome.envelope.text == f"half\n\n{step}"
-    assert [part["text"] for part in vcp.encode(outcome)["result"]["content"]] == ["half", step]
+    assert [part["text"] for part in vcp_messages.encode(outcome)["result"]["content"]] == ["half", step]
     assert outcome.envelope.data == {"content": [{"type": "text", "text": "half"}]}
     known = await settled(project, {"status": "partial", "result": "Half. Use page=2 for the rest."})
     assert known.envelope.text == "Half. Use page=2 for the rest."
@@ -476,7 +472,7 @@ V2: dict[str, Any] = {
 async def test_a_vcp_v2_answer_comes_out_of_the_vcp_dialect_as_it_went_in(
     project: Path, changed: dict[str, Any]
 ) -> None:
-    assert vcp.encode(await settled(project, {**V2, **changed})) == {**V2, **changed}
+    assert vcp_messages.encode(await settled(project, {**V2, **changed})) == {**V2, **changed}
 
 
 @pytest.mark.requirement("plugin:vcp-v2", "plugin:data")
@@ -537,7 +533,7 @@ async def test_media_anywhere_in_an_answer_are_references_in_the_data(project: P
 async def test_an_empty_content_is_made_from_the_list_once_with_the_message_first(
     project: Path, result: dict[str, Any], texts: list[str], message: str
 ) -> None:
-    encoded = vcp.encode(await settled(project, {"status": "success", "result": result}))["result"]
+    encoded = vcp_messages.encode(await settled(project, {"status": "success", "result": result}))["result"]
     assert [part["text"] for part in encoded["content"]] == texts
     assert encoded["details"]["message"] == message
 
@@ -546,7 +542,7 @@ async def test_an_empty_content_is_made_from_the_list_once_with_the_message_firs
 async def test_an_empty_content_of_vcp_v2_is_made_from_its_details(project: Path) -> None:
     details = {"items": [1], "message": "m"}
     for result in ({"content": [], "details": details}, {"details": details}):
-        encoded = vcp.encode(await settled(project, {"status": "success", "result": result}))
+        encoded = vcp_messages.encode(await settled(project, {"status": "success", "result": result}))
         assert encoded["result"] == {
             "content": [{"type": "text", "text": "m"}, {"type": "text", "text": "[\n  1\n]"}],
             "details": details,

@@ -2,17 +2,20 @@
 
 import pytest
 
-from toolyard.protocol.approval import ApprovalState, DecisionReason, Effect
-from toolyard.protocol.approval_record import Approval, HiddenText
-from toolyard.protocol.call_record import CallRecord, CallResult, CallState
-from toolyard.protocol.client_json import client_fields
-from toolyard.protocol.conversation import Conversation, ConversationContent, ConversationText, MessageText
-from toolyard.protocol.host import Host, HostOffer, HostState
-from toolyard.protocol.idempotency import RequestRecord
+from toolyard.engine.idempotency import RequestRecord
+from toolyard.protocol.access import ApprovalState, DecisionReason, Effect
 from toolyard.protocol.json import JsonObject
-from toolyard.protocol.remote_call import RemoteCall
-from toolyard.protocol.rule import Rule, RuleState
-from toolyard.protocol.schedule import LateReason, Schedule, ScheduleState
+from toolyard.protocol.records.approval_record import Approval, HiddenText, Rule, RuleState
+from toolyard.protocol.records.call_record import CallRecord, CallResult, CallState
+from toolyard.protocol.records.client_json import client_fields
+from toolyard.protocol.records.conversation_record import (
+    Conversation,
+    ConversationContent,
+    ConversationText,
+    MessageText,
+)
+from toolyard.protocol.records.remote_call import Host, HostOffer, HostState, RemoteCall
+from toolyard.protocol.records.schedule_record import LateReason, Schedule, ScheduleState
 from toolyard.protocol.store import Record
 
 pytestmark = pytest.mark.requirement("records:typed")

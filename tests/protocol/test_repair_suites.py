@@ -14,7 +14,8 @@ import pytest
 
 from tests.protocol.unambiguous import UNAMBIGUOUS, fields_of
 from toolyard.protocol.replies.lenient_json import Reader
-from toolyard.protocol.reply import Reply, parse_reply
+from toolyard.protocol.replies.reply_values import Reply
+from toolyard.protocol.reply import parse_reply
 
 pytestmark = pytest.mark.requirement("reply:lenient", "reply:repaired")
 SUITES: list[tuple[str, Any]] = json.loads(
@@ -196,9 +197,9 @@ def test_what_two_repair_libraries_mend_is_mended_alike(text: str, expected: obj
     assert ours(text, expected) == expected
 
 
-@pytest.mark.parametrize(("text", "expected"), [case for case in SUITES if case[0] in REASONS])
-def test_every_difference_is_one_still(text: str, expected: object) -> None:
-    assert ours(text, expected) != expected, REASONS[text]
+def test_every_difference_is_one_still() -> None:
+    alike = [text for text, expected in SUITES if text in REASONS and ours(text, expected) == expected]
+    assert alike == [], "these are read alike now: take them out of the table"
 
 
 def test_the_table_is_whole() -> None:

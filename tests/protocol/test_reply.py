@@ -14,9 +14,17 @@ from hypothesis import strategies as st
 
 import toolyard
 from toolyard.protocol.json import MAX_DEPTH, Json, JsonObject
-from toolyard.protocol.replies.syntax import find_syntax_error
-from toolyard.protocol.replies.values import MAX_ATTACHMENT_BYTES, MAX_ATTACHMENTS, MAX_BYTES
-from toolyard.protocol.reply import Attachment, AttachmentType, Repair, Reply, ReplyError, ReplyStream, parse_reply
+from toolyard.protocol.replies.reply_values import (
+    MAX_ATTACHMENT_BYTES,
+    MAX_ATTACHMENTS,
+    MAX_BYTES,
+    Attachment,
+    AttachmentType,
+    Repair,
+    Reply,
+    ReplyError,
+)
+from toolyard.protocol.reply import ReplyStream, find_syntax_error, parse_reply
 
 VECTORS = Path(__file__).parents[1] / "vectors"
 CASES: list[dict[str, Any]] = json.loads((VECTORS / "reply_parsing.json").read_text("utf-8"))

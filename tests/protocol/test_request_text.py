@@ -4,9 +4,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from toolyard.protocol.markers import Call, Scanner, Text, parse_requests
 from toolyard.protocol.placeholders import find_placeholders
 from toolyard.protocol.request_text import format_request, neutralise
+from toolyard.protocol.requests.marks import Call, Text
+from toolyard.protocol.requests.scanner import Scanner, parse_requests
 
 MARKS = [
     "<<<[TOOL_REQUEST]>>>", "<<<[END_TOOL_REQUEST]>>>", "<<<[TOOL_REQUEST_ESCAPE]>>>",

@@ -9,13 +9,14 @@ import pytest
 
 from tests.built_in_tools import BUILT_IN_TOOLS
 from toolyard.blocking import BlockingYard
-from toolyard.gateway.offers.offer import Offers, Selection
+from toolyard.gateway.offer import Offers, Selection
 from toolyard.protocol.arguments import accept_arguments
 from toolyard.protocol.json import JsonObject
-from toolyard.protocol.markers import parse_requests
+from toolyard.protocol.requests.scanner import parse_requests
 from toolyard.protocol.tool import ToolSpec
 from toolyard.protocol.tool_text import write_example_request, write_tool
 from toolyard.tools.file_operator import FileOperator
+from toolyard.tools.tool_text import load_text
 
 pytestmark = pytest.mark.requirement("offer:text")
 LANGUAGES = ("en", "zh")
@@ -189,3 +190,12 @@ def test_a_tool_of_which_no_call_is_known_has_no_example(required: list[str], pr
     spec = ToolSpec(name="find", description="Finds.", parameters=parameters)
     assert write_example_request(spec) == ""
     assert "Example" not in write_tool(spec)
+
+
+def test_a_tool_without_chinese_is_shown_in_english(tmp_path: Path) -> None:
+    (tmp_path / "word_count.md").write_text("# WordCount, Words\n\nCounts up to {most} words.\n", "utf-8")
+    text = load_text(str(tmp_path / "word_count.py"), most=9)
+    assert text == {
+        "name": "WordCount", "aliases": ("Words",), "description": "Counts up to 9 words.", "translations": {},
+    }  # fmt: skip
+    assert write_tool(ToolSpec(parameters=SCHEMA, **text), "zh").startswith("- WordCount：Counts up to 9 words.")

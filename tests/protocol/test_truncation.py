@@ -7,12 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from toolyard.protocol.call import ToolCall
 from toolyard.protocol.content import Media, Text
-from toolyard.protocol.envelope import Envelope, ErrorCode, Fault, Status
+from toolyard.protocol.envelope import Envelope, ErrorCode, Extras, Fault, Status
 from toolyard.protocol.json import JsonObject
-from toolyard.protocol.outcome import BatchItem, Extras, Outcome
 from toolyard.protocol.result_limits import Direction
+from toolyard.protocol.tool import BatchItem, Outcome, ToolCall
 from toolyard.protocol.truncation import (
     Cut,
     StoredOutput,

@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from toolyard.protocol.reply import Reply
+from toolyard.protocol.replies.reply_values import Reply
 
 
 def fields_of(reply: Reply) -> dict[str, Any]:

@@ -4,11 +4,12 @@ import re
 
 import pytest
 
-from toolyard.protocol.replies.prompt import Language
-from toolyard.protocol.reply import ProblemCode, Reply, ReplyError, parse_reply
-from toolyard.render.failure import FailureTexts, build_failure_texts
+from toolyard.protocol.replies.reply_prompt import Language
+from toolyard.protocol.replies.reply_values import ProblemCode, Reply, ReplyError
+from toolyard.protocol.reply import parse_reply
 from toolyard.render.html import to_html
 from toolyard.render.markdown import to_markdown
+from toolyard.render.problem import FailureTexts, build_failure_texts
 from toolyard.render.terminal import to_terminal
 
 pytestmark = pytest.mark.requirement("reply:failure-shown")

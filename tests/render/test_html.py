@@ -9,8 +9,9 @@ import pytest
 
 from tests.render.elements import Element, faults, root
 from toolyard.protocol.json import Json
-from toolyard.protocol.replies.prompt import Language
-from toolyard.protocol.reply import ProblemCode, Reply, ReplyError, parse_reply
+from toolyard.protocol.replies.reply_prompt import Language
+from toolyard.protocol.replies.reply_values import ProblemCode, Reply, ReplyError
+from toolyard.protocol.reply import parse_reply
 from toolyard.render.html import to_html
 
 EXAMPLES: list[dict[str, Any]] = json.loads(

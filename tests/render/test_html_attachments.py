@@ -9,7 +9,7 @@ import pytest
 from tests.fakes import bounded_work
 from tests.render.elements import Element, faults, root
 from toolyard.protocol.json import Json
-from toolyard.protocol.reply import Attachment, Reply
+from toolyard.protocol.replies.reply_values import Attachment, Reply
 from toolyard.render.html import to_html
 
 PNG = b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR" + struct.pack(">II", 3, 2) + b"\x08\x06\x00\x00\x00"

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from tests.render.attacks import ATTACKS, Attack
 from tests.render.elements import faults, root
 from toolyard.protocol.json import Json
-from toolyard.protocol.replies.prompt import Language
-from toolyard.protocol.reply import Attachment, AttachmentType, Problem, ProblemCode, Reply, ReplyError, parse_reply
+from toolyard.protocol.replies.reply_prompt import Language
+from toolyard.protocol.replies.reply_values import Attachment, AttachmentType, Problem, ProblemCode, Reply, ReplyError
+from toolyard.protocol.reply import parse_reply
 from toolyard.render.html import to_html
 
 ROWS = ("S-60", "S-61", "S-62", "S-63", "S-64", "S-65", "S-66", "S-67", "S-68", "S-69")

@@ -6,10 +6,9 @@ import pytest
 
 from tests.fakes import bounded_work
 from tests.render.elements import Element, faults, root
-from toolyard.protocol.replies.values import MAX_BYTES
-from toolyard.protocol.reply import Attachment, Reply, ReplyError
+from toolyard.protocol.replies.reply_values import MAX_BYTES, Attachment, Reply, ReplyError
 from toolyard.render.html import to_html
-from toolyard.render.html.bracket import FEW, find_openings
+from toolyard.render.html.links import FEW, find_openings
 
 pytestmark = pytest.mark.requirement("reply:inert")
 

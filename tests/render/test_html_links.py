@@ -3,7 +3,7 @@
 import pytest
 
 from tests.render.elements import Element, faults, root
-from toolyard.protocol.reply import Reply
+from toolyard.protocol.replies.reply_values import Reply
 from toolyard.render.html import to_html
 from toolyard.render.html.sanitise import sanitise
 

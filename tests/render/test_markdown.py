@@ -10,8 +10,9 @@ import pytest
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from toolyard.protocol.replies.prompt import Language
-from toolyard.protocol.reply import Attachment, Reply, parse_reply
+from toolyard.protocol.replies.reply_prompt import Language
+from toolyard.protocol.replies.reply_values import Attachment, Reply
+from toolyard.protocol.reply import parse_reply
 from toolyard.render.markdown import to_markdown
 from toolyard.render.markdown_inert import make_inert
 

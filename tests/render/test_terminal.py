@@ -10,10 +10,11 @@ import pytest
 from rich.cells import cell_len
 
 from tests.render.test_markdown import HOSTILE, PIECES
-from toolyard.protocol.replies.prompt import Language
-from toolyard.protocol.reply import Attachment, Reply, parse_reply
+from toolyard.protocol.replies.reply_prompt import Language
+from toolyard.protocol.replies.reply_values import Attachment, Reply
+from toolyard.protocol.reply import parse_reply
+from toolyard.render.formulas import make_readable
 from toolyard.render.terminal import to_terminal
-from toolyard.render.terminal_formula import make_readable
 
 SGR = re.compile(r"\x1b\[[0-9;]*m")
 OBEYED = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")

@@ -20,9 +20,9 @@ async def both(place: Path, tool: str, arguments: dict[str, Any], config: str = 
         shutil.copytree(PLUGINS / tool, folder)
         (folder / "config.env").write_text(config)
         (folder / "config.env").chmod(0o600)
-        call = host.yard.request(tool, arguments)
-        outcome = await host.yard.settle(call)
-        return host.yard.express(call, outcome, "vcp"), outcome.envelope.to_dict()
+        call = host.yard.calls.request(tool, arguments)
+        outcome = await host.yard.calls.settle(call)
+        return host.yard.results.express(call, outcome, "vcp"), outcome.envelope.to_dict()
 
 
 async def test_a_chart_of_plotter_passes_unchanged(tmp_path: Path) -> None:

@@ -12,12 +12,11 @@ import pytest
 from tests.shipped.children import Said, manifest, run
 from toolyard.config import load_config
 from toolyard.engine.journal import CALL_PROGRESS
-from toolyard.plugins.plugin import PluginState
-from toolyard.protocol.access import AccessChoice
-from toolyard.protocol.approval import ApprovalState
-from toolyard.protocol.approval_record import Approval
-from toolyard.protocol.call import Origin
+from toolyard.plugins.package.plugin import PluginState
+from toolyard.protocol.access import AccessChoice, ApprovalState
 from toolyard.protocol.json import JsonObject
+from toolyard.protocol.records.approval_record import Approval
+from toolyard.protocol.tool import Origin
 from toolyard.yard.yard import Yard
 
 
@@ -171,18 +170,18 @@ class ShellYard:
         self.yard.plugins.plugins.refresh()
 
     async def call(self, origin: Origin = Origin.CLI, **arguments: Any) -> JsonObject:
-        call = self.yard.request("Shell", arguments, origin=origin, caller="key:1")
-        return (await self.yard.settle(call)).envelope.to_dict()
+        call = self.yard.calls.request("Shell", arguments, origin=origin, caller="key:1")
+        return (await self.yard.calls.settle(call)).envelope.to_dict()
 
     async def ask(self, **arguments: Any) -> tuple[Approval, "asyncio.Task[JsonObject]"]:
         """The approval that a call of a chat asks for, and the call."""
         running = asyncio.create_task(self.call(Origin.CHAT, **arguments))
         async with asyncio.timeout(60):
             while True:
-                _, seq = await self.yard.store.event_span()
-                if found := await self.yard.approvals.page((ApprovalState.PENDING,), limit=1):
+                _, seq = await self.yard.state.store.event_span()
+                if found := await self.yard.state.approvals.page((ApprovalState.PENDING,), limit=1):
                     return found[0], running
-                await self.yard.store.next_event(seq)
+                await self.yard.state.store.next_event(seq)
 
     async def __aenter__(self) -> "ShellYard":
         return self
@@ -282,7 +281,7 @@ async def test_a_rule_allows_exactly_the_command_that_was_shown(project: Path) -
         assert (approval.risk, approval.always_offered) == ("execute", True)
         assert approval.rule is not None
         assert json.loads(approval.rule.command) == {"command": "echo hi\u200b"}
-        await host.yard.approvals.answer(approval.id, allowed=True, by="me", always=True)
+        await host.yard.state.approvals.answer(approval.id, allowed=True, by="me", always=True)
         assert (await running)["status"] == "success"
         assert (await host.call(Origin.CHAT, command="echo hi\u200b"))["status"] == "success"
         for other in (
@@ -293,7 +292,7 @@ async def test_a_rule_allows_exactly_the_command_that_was_shown(project: Path) -
         ):
             approval, running = await host.ask(**other)
             assert approval.always_offered is ("session" not in other)
-            await host.yard.approvals.answer(approval.id, allowed=False, by="me")
+            await host.yard.state.approvals.answer(approval.id, allowed=False, by="me")
             assert (await running)["status"] == "error"
 
 
@@ -303,11 +302,11 @@ async def test_its_output_is_announced_while_it_runs(project: Path) -> None:
         running = asyncio.create_task(host.call(command="echo begun; while [ ! -e go ]; do sleep 0.05; done"))
         async with asyncio.timeout(60):
             while True:
-                _, seq = await host.yard.store.event_span()
-                events = await host.yard.store.events(0, limit=1000)
+                _, seq = await host.yard.state.store.event_span()
+                events = await host.yard.state.store.events(0, limit=1000)
                 if told := [event for event in events if event.type == CALL_PROGRESS]:
                     break
-                await host.yard.store.next_event(seq)
+                await host.yard.state.store.next_event(seq)
         assert (told[0].data["tool"], told[0].data["caller"]) == ("Shell", "key:1")
         assert (told[0].data["done"], told[0].data["text"]) == (None, "begun")
         assert not running.done()

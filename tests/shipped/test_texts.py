@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from tests.web.conftest import run_server
-from toolyard.dialects.function_tool import to_function
-from toolyard.protocol.manifest import Manifest
+from toolyard.dialects.tool_specs import to_function
+from toolyard.protocol.manifests.manifest import Manifest
 from toolyard.protocol.manifests.manifest_parser import parse_manifest
 from toolyard.protocol.manifests.spec import tool_spec
 

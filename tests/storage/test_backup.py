@@ -19,9 +19,9 @@ import pytest
 from tests.crash.test_failing_disk import may_mount
 from toolyard.errors import StorageError, StorageUnwritable
 from toolyard.protocol.store import NewEvent, Record
-from toolyard.storage import backup
-from toolyard.storage.backup import back_up
-from toolyard.storage.restore import (
+from toolyard.storage import backup_archive
+from toolyard.storage.backup_archive import back_up
+from toolyard.storage.backup_restore import (
     apply_scheduled,
     cancel_scheduled,
     find_scheduled,
@@ -192,11 +192,11 @@ def test_an_archive_of_too_many_or_too_large_files_is_refused(
     tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     back_up(home, tmp_path / "b.tar.gz")
-    monkeypatch.setattr(backup, "MAX_FILES", 3)
+    monkeypatch.setattr(backup_archive, "MAX_FILES", 3)
     with pytest.raises(StorageError, match="more than 3 files"):
         prepare(tmp_path / "b.tar.gz", home)
     monkeypatch.undo()
-    monkeypatch.setattr(backup, "MAX_BYTES", 10)
+    monkeypatch.setattr(backup_archive, "MAX_BYTES", 10)
     with pytest.raises(StorageError, match="more than"):
         prepare(tmp_path / "b.tar.gz", home)
 

@@ -14,10 +14,9 @@ from tests.storage.damage import MANY, damage, fill, read_all
 from toolyard.errors import StorageBusy, StorageError, StorageIndexDamaged
 from toolyard.protocol.store import NewEvent
 from toolyard.storage import state_file
-from toolyard.storage.integrity import USES
 from toolyard.storage.repair import repair
 from toolyard.storage.sqlite import SqliteStore
-from toolyard.storage.state_file import check
+from toolyard.storage.state_file import USES, check
 
 
 @pytest.mark.requirement("doctor:integrity", "doctor:repair")

@@ -10,8 +10,8 @@ import pytest
 
 from tests.fakes import FakeClock
 from toolyard.protocol.content import Media, sniff
-from toolyard.storage import media as stored
-from toolyard.storage.media import EXTENSIONS, KEPT, MediaStore
+from toolyard.storage import media_store as stored
+from toolyard.storage.media_store import EXTENSIONS, KEPT, MediaStore
 
 pytestmark = pytest.mark.requirement("media:store")
 HEADS = (

@@ -20,11 +20,11 @@ from tests.storage import format_1
 from toolyard.errors import StorageError, StorageUnwritable
 from toolyard.protocol.store import Query, Record, Store
 from toolyard.storage import postgres_schema, sqlite_migration, sqlite_schema
-from toolyard.storage.backup import back_up
-from toolyard.storage.migration import Migration
+from toolyard.storage.backup_archive import back_up
+from toolyard.storage.backup_restore import restore
 from toolyard.storage.postgres import PostgresStore
-from toolyard.storage.restore import restore
 from toolyard.storage.sqlite import SqliteStore
+from toolyard.storage.sqlite_schema import Migration
 from toolyard.storage.state_file import check
 
 pytestmark = pytest.mark.requirement("store:migrations")

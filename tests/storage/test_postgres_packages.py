@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from toolyard.storage.postgres_packages import PACKAGES, install_command
+from toolyard.storage.postgres_server import PACKAGES, install_command
 
 ROOT = Path(__file__).parents[2]
 

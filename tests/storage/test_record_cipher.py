@@ -14,17 +14,16 @@ import pytest
 
 from tests import postgres
 from tests.cli.test_cli import Shell
+from toolyard.engine.idempotency import RESPONSE
 from toolyard.errors import StorageError, StorageKeyMissing
-from toolyard.protocol.idempotency import RESPONSE
 from toolyard.protocol.json import JsonObject
-from toolyard.protocol.remote_call import REMOTE_CALL
-from toolyard.protocol.schedule import SCHEDULE
-from toolyard.protocol.secret_members import SECRET_MEMBERS
-from toolyard.protocol.store import Query, Record
-from toolyard.storage.backup import back_up
-from toolyard.storage.lost_secrets import find_lost_secrets, forget_lost_secrets
+from toolyard.protocol.records.remote_call import REMOTE_CALL
+from toolyard.protocol.records.schedule_record import SCHEDULE
+from toolyard.protocol.store import SECRET_MEMBERS, Query, Record
+from toolyard.storage.backup_archive import back_up
+from toolyard.storage.backup_restore import restore
 from toolyard.storage.postgres import PostgresStore
-from toolyard.storage.restore import restore
+from toolyard.storage.repair import find_lost_secrets, forget_lost_secrets
 from toolyard.storage.secret_key import ClusterKey, KeyFile
 from toolyard.storage.sqlite import SqliteStore
 

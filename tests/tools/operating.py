@@ -8,21 +8,20 @@ from typing import Any, cast
 from tests.fakes import FakeClock, ListJournal
 from tests.workspace.web import here, loopback_too
 from toolyard.dialects import encode
-from toolyard.engine.masking import Mask
 from toolyard.engine.registry import Registry
 from toolyard.engine.runner import Runner
-from toolyard.protocol.call import ToolCall
 from toolyard.protocol.envelope import Envelope
 from toolyard.protocol.json import JsonObject
-from toolyard.protocol.outcome import Outcome
+from toolyard.protocol.mask import Mask
+from toolyard.protocol.tool import Outcome, ToolCall
 from toolyard.tools.file_changer import FileChanger
 from toolyard.tools.file_operator import FileOperator
-from toolyard.workspace.arranger import Arranger
+from toolyard.workspace.changes.arranger import Arranger
+from toolyard.workspace.changes.transaction import Transactions
+from toolyard.workspace.changes.trash import Trash
+from toolyard.workspace.changes.undo import Undo
 from toolyard.workspace.read_history import ReadHistory
 from toolyard.workspace.safe_fetch import SafeFetch
-from toolyard.workspace.transaction import Transactions
-from toolyard.workspace.trash import Trash
-from toolyard.workspace.undo import Undo
 from toolyard.workspace.workspace import Workspace
 
 

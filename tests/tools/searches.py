@@ -12,11 +12,11 @@ from tests.fakes import ListJournal
 from tests.workspace.nobody import NOBODY, require_shared_checkout
 from tests.workspace.vectors import put
 from toolyard.engine.clock import SystemClock
-from toolyard.engine.masking import Mask
 from toolyard.engine.registry import Registry
 from toolyard.engine.runner import Runner
-from toolyard.protocol.call import ToolCall
 from toolyard.protocol.envelope import Envelope
+from toolyard.protocol.mask import Mask
+from toolyard.protocol.tool import ToolCall
 from toolyard.tools.glob import Glob
 from toolyard.tools.grep import Grep
 from toolyard.workspace.search.ripgrep import find_ripgrep

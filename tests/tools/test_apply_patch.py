@@ -295,12 +295,12 @@ async def test_a_moved_file_keeps_its_mode_owner_and_attributes_and_so_does_its_
 ) -> None:
     before = make_special(four / "a.txt")
     async with Yard(load_config(four, tmp_path / "home")) as yard:
-        call = yard.request("ApplyPatch", {"patch": patch}, force=True)
-        assert (await yard.settle(call)).envelope.error is None
+        call = yard.calls.request("ApplyPatch", {"patch": patch}, force=True)
+        assert (await yard.calls.settle(call)).envelope.error is None
         assert (special(four / "new/c.txt"), (four / "a.txt").exists()) == (before, False)
-        await yard.undo(call.id)
+        await yard.calls.undo(call.id)
         assert (special(four / "a.txt"), (four / "new").exists()) == (before, False)
-        await yard.undo(f"undo:{call.id}")
+        await yard.calls.undo(f"undo:{call.id}")
         assert (special(four / "new/c.txt"), (four / "a.txt").exists()) == (before, False)
 
 

@@ -8,7 +8,10 @@ import pytest
 
 from tests.built_in_tools import BUILT_IN_TOOLS
 from toolyard.blocking import BlockingYard
+from toolyard.protocol.envelope import Failure
 from toolyard.tools.file_operator import FileOperator
+from toolyard.tools.thread import in_thread
+from toolyard.workspace.workspace import MAX_TEXT, Workspace
 
 SOURCE = Path(__file__).parents[2] / "src/toolyard"
 
@@ -62,3 +65,18 @@ def test_the_schema_of_file_operator_lists_its_commands(yard: BlockingYard) -> N
     assert isinstance(tool, FileOperator)
     properties: Any = tool.spec.parameters["properties"]
     assert properties["command"]["anyOf"][0]["enum"] == list(tool.commands)
+
+
+@pytest.mark.requirement("spec:tool")
+async def test_a_tool_reads_a_text_in_a_thread_as_one_types_it(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_bytes("\ufeffgrün\n".encode("utf-16-le"))
+    (tmp_path / "b.bin").write_bytes(b"\0\1\2")
+    (tmp_path / "c.txt").write_bytes(b"x" * (MAX_TEXT + 1))
+    workspace = Workspace(tmp_path)
+    try:
+        assert await in_thread(workspace.read_text, "a.txt", fallback_encodings=("cp1252",)) == "grün\n"
+        for refused in ("b.bin", "c.txt", "missing.txt", "../a.txt"):
+            with pytest.raises(Failure):
+                await in_thread(workspace.read_text, refused)
+    finally:
+        workspace.close()

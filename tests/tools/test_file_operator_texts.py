@@ -12,7 +12,7 @@ from tests.workspace.test_arranger import tree
 from tests.workspace.vectors import put
 from toolyard.blocking import BlockingYard
 from toolyard.protocol.envelope import Status
-from toolyard.workspace.snapshot import read_exactly
+from toolyard.workspace.workspace import read_exactly
 
 WHEN = 1_700_000_000
 ISO = "2023-11-14T22:13:20+00:00"

@@ -15,7 +15,7 @@ from tests.workspace.vectors import put
 from toolyard.protocol.envelope import ErrorCode, Status
 from toolyard.protocol.result_limits import MAX_BYTES, MAX_LINES
 from toolyard.workspace.search import file_walk
-from toolyard.workspace.search.time_limit import TimeLimit
+from toolyard.workspace.search.file_walk import TimeLimit
 
 ALL = {"include_hidden": True, "include_ignored": True}
 

@@ -30,10 +30,10 @@ from tests.workspace.nobody import NOBODY, shared_project
 from tests.workspace.vectors import put
 from toolyard.protocol.envelope import Envelope, ErrorCode, Status
 from toolyard.protocol.result_limits import MAX_BYTES, MAX_LINE_CHARS
-from toolyard.workspace.search import batch, process
 from toolyard.workspace.search import match_collector as found_module
+from toolyard.workspace.search import ripgrep
+from toolyard.workspace.search.file_walk import TimeLimit
 from toolyard.workspace.search.ripgrep import find_ripgrep
-from toolyard.workspace.search.time_limit import TimeLimit
 
 ENGINES = pytest.mark.parametrize("engine", ["ripgrep", "python"])
 SCOPES: dict[str, dict[str, bool]] = {
@@ -606,7 +606,7 @@ def test_at_the_time_cap_the_search_ends_with_what_it_found(
 
 def limited_first(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], str | None]:
     """ripgrep that begins when it has its limit, however long the host takes to give it."""
-    if (ripgrep := find_ripgrep()) is None:
+    if (program_path := find_ripgrep()) is None:
         return find_no_ripgrep
     real = resource.prlimit
 
@@ -614,9 +614,9 @@ def limited_first(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[],
         real(pid, *more)
         (folder / f"limited-{pid}").touch()
 
-    monkeypatch.setattr(process, "prlimit", limit)
+    monkeypatch.setattr(ripgrep, "prlimit", limit)
     program = folder / "rg"
-    program.write_text(f'#!/bin/sh\nuntil [ -e {folder}/limited-$$ ]; do sleep 0.01; done\nexec {ripgrep} "$@"\n')
+    program.write_text(f'#!/bin/sh\nuntil [ -e {folder}/limited-$$ ]; do sleep 0.01; done\nexec {program_path} "$@"\n')
     program.chmod(0o755)
     return lambda: str(program)
 
@@ -628,8 +628,8 @@ def limited_first(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[],
 def test_a_file_too_large_for_memory_is_named_and_the_others_are_searched(
     project: Path, tmp_path: Path, engine: str, glob: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(process, "MAX_MEMORY", 64 * 1024 * 1024)
-    monkeypatch.setattr(batch, "_LARGE", 10 * 1024 * 1024)
+    monkeypatch.setattr(ripgrep, "MAX_MEMORY", 64 * 1024 * 1024)
+    monkeypatch.setattr(ripgrep, "_LARGE", 10 * 1024 * 1024)
     put(project, {"a.txt": "TODO\n", "sub/c.txt": "TODO\n"})
     with (project / "b.txt").open("wb") as file:
         for _ in range(60):

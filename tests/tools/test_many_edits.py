@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from toolyard.protocol.edit import Edit, apply_splices
-from toolyard.protocol.failure import Failure
-from toolyard.protocol.locate import locate
-from toolyard.tools import many_edits
-from toolyard.tools.many_edits import MANY, EditedText
+from toolyard.protocol.edits.location import locate
+from toolyard.protocol.edits.text_edit import Edit, apply_splices
+from toolyard.protocol.envelope import Failure
+from toolyard.tools import multi_edit
+from toolyard.tools.multi_edit import MANY, EditedText
 
 pytestmark = pytest.mark.requirement("multiedit:all-or-nothing")
 
@@ -85,7 +85,7 @@ def series(draw: st.DrawFn) -> tuple[str, list[Edit]]:
 @settings(max_examples=EXAMPLES, deadline=None)
 def test_any_series_of_edits_gives_what_one_after_the_other_gives(case: tuple[str, list[Edit]]) -> None:
     text, edits = case
-    with patch.multiple(many_edits, **TINY):
+    with patch.multiple(multi_edit, **TINY):
         assert edit_prepared(text, edits) == edit_one_by_one(text, edits)
 
 
@@ -127,7 +127,7 @@ def test_a_text_that_stands_twice_because_two_lines_were_joined_is_not_unique() 
 
 def test_a_long_series_is_not_looked_for_in_the_whole_text() -> None:
     edits = lines_changed(MANY)
-    with patch.object(many_edits, "locate", wraps=locate) as looked:
+    with patch.object(multi_edit, "locate", wraps=locate) as looked:
         made = edit_prepared(TEXT, edits)
     assert made == edit_one_by_one(TEXT, edits)
     assert all(len(call.args[0]) < 1000 for call in looked.call_args_list)
@@ -145,7 +145,7 @@ def test_texts_of_several_lines_are_found_without_looking_through_the_whole_text
     blocks = ["{\n" * above + LINE.format(number) + "}\n" * below for number in range(2 * MANY)]
     text = "".join(f"{block}--\n" for block in blocks)
     edits = [Edit(block[:-1], block[:-1].replace("lazy", "quick")) for block in blocks]
-    with patch.object(many_edits, "locate", wraps=locate) as looked:
+    with patch.object(multi_edit, "locate", wraps=locate) as looked:
         made = edit_prepared(text, edits)
     assert made == edit_one_by_one(text, edits)
     assert all(len(call.args[0]) < 500 for call in looked.call_args_list)

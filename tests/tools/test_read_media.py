@@ -11,8 +11,7 @@ from tests.tools.media import MP4, PNG, WAV, pdf
 from tests.workspace.answers import code, timeless
 from tests.workspace.vectors import put
 from toolyard.blocking import BlockingYard
-from toolyard.protocol.envelope import ErrorCode, Status
-from toolyard.protocol.failure import Failure
+from toolyard.protocol.envelope import ErrorCode, Failure, Status
 from toolyard.protocol.result_limits import MAX_BYTES, MAX_LINE_CHARS
 from toolyard.tools.readers.pdf import _extract_lines
 from toolyard.workspace.text_reader import SMALL_FILE

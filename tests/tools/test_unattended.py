@@ -13,9 +13,8 @@ import pytest
 
 from toolyard.protocol.tool import Risk, ToolSpec
 from toolyard.tools import apply_patch, edit, file_operator, glob, multi_edit, unattended, write
-from toolyard.tools.obeyed_files import find_reason, load_table
-from toolyard.tools.unattended import Unattended
-from toolyard.workspace.undo_records import MAX_BYTES, MAX_FILES, MAX_TOTAL, RETENTION
+from toolyard.tools.unattended import Unattended, find_reason, load_table
+from toolyard.workspace.changes.undo_records import MAX_BYTES, MAX_FILES, MAX_TOTAL, RETENTION
 from toolyard.workspace.workspace import Workspace
 
 pytestmark = pytest.mark.requirement("approval:auto-safe", "s:S-15")

@@ -10,11 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.fakes import bounded_work
-from toolyard.protocol.envelope import ErrorCode
-from toolyard.protocol.failure import Failure
+from toolyard.protocol.envelope import ErrorCode, Failure
 from toolyard.tools.validation import MAX_BYTES, MAX_FINDINGS, MAX_SECONDS, Finding, Severity, Validation, validate
-from toolyard.tools.validation.language import Language
-from toolyard.tools.validation.script import check_all
+from toolyard.tools.validation.finding import Language
+from toolyard.tools.validation.program import check_all
 
 E, W = Severity.ERROR, Severity.WARNING
 pytestmark = pytest.mark.requirement("validate:after-write")
@@ -355,7 +354,7 @@ def test_a_check_that_is_ended_keeps_what_it_has_found() -> None:
 
 
 def test_a_missing_bash_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("toolyard.tools.validation.shell._PLACES", "/nowhere")
+    monkeypatch.setattr("toolyard.tools.validation.program._PLACES", "/nowhere")
     assert validate("a.sh", "fi").skipped == "there is no bash here"
 
 
@@ -374,7 +373,7 @@ def test_a_reader_of_scripts_that_crashes_fails_or_hangs_takes_nothing_with_it(
 ) -> None:
     reader = tmp_path / "reader.py"
     reader.write_text(code)
-    monkeypatch.setattr("toolyard.tools.validation.script._READER", reader)
+    monkeypatch.setattr("toolyard.tools.validation.program._READER", reader)
     monkeypatch.setattr("toolyard.tools.validation.program.MAX_SECONDS", 0.3 if "while" in code else 60.0)
     assert re.search(why, validate("a.js", "").skipped or "", re.DOTALL)
 

@@ -10,12 +10,11 @@ from hypothesis import strategies as st
 from tests.fakes import FakeClock, ListJournal
 from tests.tools.media import pdf
 from tests.workspace.web import Reply, Web, here, loopback_too, serving
-from toolyard.engine.masking import Mask
 from toolyard.engine.registry import Registry
 from toolyard.engine.runner import Runner
-from toolyard.protocol.call import ToolCall
 from toolyard.protocol.envelope import Envelope, Status
-from toolyard.protocol.tool import Risk
+from toolyard.protocol.mask import Mask
+from toolyard.protocol.tool import Risk, ToolCall
 from toolyard.tools.readers.html_markdown import MAX_DEPTH, convert_page
 from toolyard.tools.web_fetch import SPEC, WebFetch
 from toolyard.workspace.safe_fetch import SafeFetch

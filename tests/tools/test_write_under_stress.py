@@ -20,7 +20,7 @@ from toolyard.blocking import BlockingYard
 from toolyard.config import load_config
 from toolyard.errors import UsageError
 from toolyard.protocol.envelope import Envelope, Status
-from toolyard.workspace import transaction
+from toolyard.workspace.changes import transaction
 from toolyard.yard.yard import Yard
 
 WAIT_S = 120
@@ -245,10 +245,10 @@ def test_work_that_was_done_before_it_could_be_stopped_is_told_as_done(
     async def run() -> Envelope:
         async with toolyard.open_async(project=project, home=tmp_path / "home") as yard:
             files = "".join(f"*** Add File: d/{number}.txt\n+x\n" for number in range(40))
-            call = yard.request("ApplyPatch", {"patch": f"*** Begin Patch\n{files}*** End Patch\n"})
-            running = asyncio.create_task(yard.settle(call))
+            call = yard.calls.request("ApplyPatch", {"patch": f"*** Begin Patch\n{files}*** End Patch\n"})
+            running = asyncio.create_task(yard.calls.settle(call))
             await asyncio.to_thread(until_exists, project / "d")
-            yard.cancel(call.id)
+            yard.calls.cancel(call.id)
             return (await running).envelope
 
     envelope = asyncio.run(run())

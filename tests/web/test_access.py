@@ -10,11 +10,13 @@ from fastapi.routing import APIRoute
 
 from tests.fakes import FakeClock
 from tests.web.conftest import HttpResponse, RunningServer, run_server
+from toolyard.server_paths import CONSOLE_PAGES, SERVICE_WORKER
 from toolyard.web.app import make_api
+from toolyard.web.routing import Routes
 from toolyard.web.security import access, keys, middleware, sessions
-from toolyard.web.security.attempt_limiter import MAX_ADDRESSES, MAX_PER_ADDRESS, MAX_TOTAL, AttemptLimiter
-from toolyard.web.security.scope import CONSOLE_PAGES, SERVICE_WORKER, Scope, is_public, required_scopes
-from toolyard.web.server import ServerOptions
+from toolyard.web.security.access import MAX_ADDRESSES, MAX_PER_ADDRESS, MAX_TOTAL, AttemptLimiter
+from toolyard.web.security.scope import AccessRules, Scope
+from toolyard.web.server.lifecycle import ServerOptions
 
 
 def list_routes(running: RunningServer) -> list[tuple[str, str]]:
@@ -40,7 +42,7 @@ async def sign_in(running: RunningServer, **fields: str) -> HttpResponse:
 @pytest.mark.requirement("s:S-40", "http:auth")
 async def test_every_route_without_the_key_answers_401_but_the_open_ones(running_server: RunningServer) -> None:
     for method, path in list_routes(running_server):
-        if not is_public(path):
+        if not running_server.rules.find(path).is_public:
             response = await running_server.request(method, path, key=None)
             assert (method, path, response.status) == (method, path, 401)
             assert response.headers["WWW-Authenticate"] == "Bearer"
@@ -52,10 +54,32 @@ async def test_every_route_without_the_key_answers_401_but_the_open_ones(running
 
 
 @pytest.mark.requirement("s:S-40")
-async def test_routes_that_nobody_named_need_admin() -> None:
-    assert required_scopes("/v1/invented") == {Scope.ADMIN}
-    assert required_scopes("/v1/toolsmith") == {Scope.ADMIN}
-    assert required_scopes("/v1/tools/LS") == {Scope.TOOLS, Scope.ADMIN}
+async def test_routes_that_nobody_named_need_admin(running_server: RunningServer) -> None:
+    find = running_server.rules.find
+    assert find("/v1/invented").scopes == {Scope.ADMIN}
+    assert find("/v1/toolsmith").scopes == {Scope.ADMIN}
+    assert find("/v1/tools/LS").scopes == {Scope.TOOLS, Scope.ADMIN}
+    assert [find(path).is_known for path in ("/", "/actvity", "/v1/tools")] == [True, False, True]
+
+
+@pytest.mark.requirement("s:S-40")
+def test_a_route_without_a_scope_needs_admin_and_the_most_exact_rule_counts() -> None:
+    async def answer() -> None:
+        """Do nothing."""
+
+    routes = Routes("/v1/things", tag="things", scope=Scope.CHAT)
+    routes.get("/secret", scope=Scope.ADMIN)(answer)
+    closed = Routes(tag="others")
+    closed.get("/v1/others/{id}")(answer)
+    rules = AccessRules([routes.rules, closed.rules])
+    wanted = {
+        "/v1/things": {Scope.CHAT, Scope.ADMIN},
+        "/v1/things/1": {Scope.CHAT, Scope.ADMIN},
+        "/v1/things/secret": {Scope.ADMIN},
+        "/v1/thingsandmore": {Scope.ADMIN},
+        "/v1/others/1": {Scope.ADMIN},
+    }
+    assert {path: rules.find(path).scopes for path in wanted} == wanted
 
 
 @pytest.mark.requirement("s:S-40", "http:key")
@@ -180,7 +204,7 @@ async def test_wrong_keys_on_any_route_lead_to_waiting(tmp_path: Path, clock: Fa
     async with run_server(tmp_path, ServerOptions(port=0, clock=clock)) as running:
         routes = list_routes(running)
         for method, path in routes:
-            if is_public(path):
+            if running.rules.find(path).is_public:
                 continue
             statuses = [
                 (await running.request(method, path, key=f"wrong-{n}")).status for n in range(MAX_PER_ADDRESS + 2)
@@ -397,6 +421,7 @@ async def test_every_route_of_the_app_is_known_to_the_walk(running_server: Runni
         "/openapi.json",
         "/plugin-callback/{rest:path}",
         "/console/{path:path}",
+        "/console/messages.zh.json",
         *console,
         *published,
     }

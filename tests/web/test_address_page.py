@@ -7,8 +7,8 @@ import pytest
 
 from tests.waiting import wait_until
 from tests.web.conftest import RunningServer, run_server
-from toolyard.web.address_page import _TEXTS
-from toolyard.web.connection import BoundedHttpProtocol
+from toolyard.web.security.address_page import _TEXTS
+from toolyard.web.server.connection import BoundedHttpProtocol
 
 pytestmark = pytest.mark.requirement("proxy:explained")
 PAGE = {"Accept": "text/html,application/xhtml+xml"}

@@ -16,9 +16,7 @@ from tests.gateway.test_served import server as chatting
 from tests.gateway.upstream import replies
 from tests.waiting import wait_for_value
 from tests.web.conftest import RunningServer, run_server
-from toolyard.protocol.call import Origin
-from toolyard.protocol.outcome import Outcome
-from toolyard.protocol.tool import Risk
+from toolyard.protocol.tool import Origin, Outcome, Risk
 from toolyard.web.security.scope import Scope
 
 pytestmark = pytest.mark.requirement("http:records")
@@ -30,8 +28,8 @@ async def request_approval(
     running: RunningServer, tool: str = "Write", chat: str = "", count: int = 1, **arguments: Any
 ) -> tuple[asyncio.Task[Outcome], list[str]]:
     """A call of a chat that waits for its approval, and the ids of all that wait then, the newest first."""
-    call = running.yard.request(tool, arguments, caller="key:owner", origin=Origin.CHAT)
-    waiting = asyncio.create_task(running.yard.settle(replace(call, chat=chat)))
+    call = running.yard.calls.request(tool, arguments, caller="key:owner", origin=Origin.CHAT)
+    waiting = asyncio.create_task(running.yard.calls.settle(replace(call, chat=chat)))
     answer = await wait_for_value(
         lambda: running.get("/v1/approvals?state=pending"), lambda answer: len(answer.json["data"]) >= count
     )
@@ -145,11 +143,11 @@ async def test_a_rule_for_a_chat_holds_in_that_chat_alone(running_server: Runnin
     waiting, (id_,) = await request_approval(running_server, chat="talk", path="a.txt", content="1")
     assert (await running_server.post(f"/v1/approvals/{id_}/allow", {"for": "chat"})).status == 200
     assert (await wait_for_end(waiting)).envelope.error is None
-    free = running_server.yard.request(
+    free = running_server.yard.calls.request(
         "Write", {"path": "b.txt", "content": ""}, caller="key:owner", origin=Origin.CHAT
     )
     async with asyncio.timeout(60):
-        assert (await running_server.yard.settle(replace(free, chat="talk"))).envelope.error is None
+        assert (await running_server.yard.calls.settle(replace(free, chat="talk"))).envelope.error is None
     (rule,) = (await running_server.get("/v1/approvals/rules")).json["data"]
     assert (rule["chat"], rule["hits"], rule["last_used"] is not None) == ("talk", 1, True)
     waiting, (id_,) = await request_approval(running_server, chat="other", path="c.txt", content="1")
@@ -163,8 +161,8 @@ async def test_how_often_a_rule_was_used_is_known_after_a_restart(tmp_path: Path
     async with run_server(tmp_path) as running:
         await running.post("/v1/approvals/rules", {"tool": "Write", "effect": "allow"})
         for name in "ab":
-            call = running.yard.request("Write", {"path": name, "content": ""}, origin=Origin.CHAT)
-            assert (await running.yard.settle(call)).envelope.error is None
+            call = running.yard.calls.request("Write", {"path": name, "content": ""}, origin=Origin.CHAT)
+            assert (await running.yard.calls.settle(call)).envelope.error is None
         (before,) = (await running.get("/v1/approvals/rules")).json["data"]
     async with run_server(tmp_path) as running:
         (after,) = (await running.get("/v1/approvals/rules")).json["data"]

@@ -84,4 +84,4 @@ async def test_project_files_are_found_and_attached_without_a_call_in_the_journa
     for path, expected in (("../home/config.toml", 403), ("docs", 400), ("missing.txt", 404)):
         assert (await attach(path))[0] == expected, path
     assert (await attach("docs/notes.md", running_server.make_key(Scope.CHAT)))[0] == 403
-    assert await running_server.yard.journal.page(Query(), limit=5) == []
+    assert await running_server.yard.state.journal.page(Query(), limit=5) == []

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fastapi.routing import APIRoute
 
 from tests.cli.test_cli import Shell
 from tests.plugins.folders import make_plugin
@@ -12,11 +13,11 @@ from tests.web.conftest import RunningServer, run_server
 from tests.web.test_access import sign_in
 from tests.web.test_approvals import request_approval, wait_for_end
 from toolyard.engine.audit import AUDIT_S
-from toolyard.protocol.audit import AUDIT
-from toolyard.protocol.call_record import CallResult
+from toolyard.protocol.records.audit_record import AUDIT
+from toolyard.protocol.records.call_record import CallResult
 from toolyard.protocol.store import Query
 from toolyard.web.app import make_api
-from toolyard.web.audit_trail import AUDITED
+from toolyard.web.routing import Route
 from toolyard.web.security.scope import Scope
 
 pytestmark = pytest.mark.requirement("trust:audit")
@@ -138,14 +139,14 @@ async def test_a_run_has_the_confinement_that_its_result_tells(running_server: R
     await running_server.post("/v1/tools/LS", {"path": "."})
     (run,) = await read_audit(running_server, "?only=runs")
     assert run["detail"]["confinement"] is None
-    stored = await running_server.yard.store.get("result", run["target"])
+    stored = await running_server.yard.state.store.get("result", run["target"])
     assert stored is not None
     result = CallResult.from_record(stored)
     envelope: dict[str, Any] = {**(result.envelope or {})}
     envelope["context"] = {**envelope["context"], "confinement": {"level": "full"}}
     changed = result._replace(envelope=envelope).to_record()
     object.__setattr__(changed, "version", stored.version)
-    assert await running_server.yard.store.commit([changed])
+    assert await running_server.yard.state.store.commit([changed])
     (run,) = await read_audit(running_server, "?only=runs&by=key:owner")
     assert run["detail"]["confinement"] == {"level": "full"}
 
@@ -165,17 +166,25 @@ async def test_pages_follow_each_other_over_decisions_and_runs(running_server: R
 
 
 async def test_every_route_that_changes_something_is_audited_or_named_here(running_server: RunningServer) -> None:
-    unsafe = [(method, path) for method, path in list_templates(running_server) if method not in ("GET", "HEAD")]
-    known = {*AUDITED, *NOT_AUDITED, *HARMLESS}
-    missing = [one for one in unsafe if one not in known and not one[1].startswith(HARMLESS_PREFIXES)]
+    routes = [
+        (method, route.path, isinstance(route, Route) and route.audited is not None)
+        for route in list_api_routes(running_server)
+        for method in (route.methods or set()) - {"GET", "HEAD"}
+    ]
+    known = {*NOT_AUDITED, *HARMLESS}
+    missing = [
+        (method, path)
+        for method, path, is_audited in routes
+        if not is_audited and (method, path) not in known and not path.startswith(HARMLESS_PREFIXES)
+    ]
     assert missing == []
-    assert {one for one in AUDITED if one not in set(list_templates(running_server))} == set()
+    assert sum(is_audited for *_, is_audited in routes) > 25
+    assert known - {(method, path) for method, path, _ in routes} == set()
 
 
-def list_templates(running: RunningServer) -> list[tuple[str, str]]:
+def list_api_routes(running: RunningServer) -> list[APIRoute]:
     parts = running.server._make_parts(running.server._make_reloader())
-    paths = make_api(running.yard, parts).openapi()["paths"]
-    return [(method.upper(), path) for path, operations in paths.items() for method in operations]
+    return [route for route in make_api(running.yard, parts).routes if isinstance(route, APIRoute)]
 
 
 async def test_entries_are_found_by_their_action_and_by_any_text_in_them(running_server: RunningServer) -> None:
@@ -200,8 +209,8 @@ async def test_entries_are_found_by_their_action_and_by_any_text_in_them(running
 async def test_entries_outlive_the_history_and_go_after_a_year(tmp_path: Path) -> None:
     async with run_server(tmp_path) as running:
         await running.post("/v1/keys", {"name": "x", "scopes": ["chat"]})
-        retention, store = running.yard._retention, running.yard.store
-        now = running.yard._clock.now()
+        retention, store = running.yard.state._retention, running.yard.state.store
+        now = running.yard.clock.now()
         retention._kept_s = -60.0  # whatever has ended is too old
         await retention.sweep()
         assert await store.count(AUDIT, Query()) == 1

@@ -13,12 +13,11 @@ import pytest
 
 from tests.web.conftest import HttpResponse, RunningServer, run_server
 from tests.web.test_access import list_routes
-from toolyard.protocol.call import ToolCall
-from toolyard.protocol.task import PendingCall, Task, TaskState
+from toolyard.protocol.records.task_record import PendingCall, Task, TaskState
+from toolyard.protocol.tool import ToolCall
 from toolyard.web.app import make_api
-from toolyard.web.security.attempt_limiter import AttemptLimiter
-from toolyard.web.security.scope import is_public
-from toolyard.web.server import ServerOptions
+from toolyard.web.security.access import AttemptLimiter
+from toolyard.web.server.lifecycle import ServerOptions
 
 DONE = {"status": "Succeed", "message": "The video is ready."}
 
@@ -36,13 +35,13 @@ class PendingCallback:
         return await self.running.post(self.path(**more), body, key=None)
 
     async def state(self) -> tuple[TaskState, int]:
-        result = await self.running.yard.tasks.get(self.task.id)
+        result = await self.running.yard.state.tasks.get(self.task.id)
         assert result is not None
         return result.state, len(result.audit)
 
 
 async def start_pending(running: RunningServer, id_: str = "req-1", *, named: bool = True) -> PendingCallback:
-    desk = running.yard.tasks
+    desk = running.yard.state.tasks
     expected = desk.expect(ToolCall(id=f"call_{id_}", tool="Video", caller="key:owner"), timeout_s=60)
     receipt = f"see {{{{VCP_ASYNC_RESULT::Video::{id_}}}}}"
     tasks = await desk.store_receipt(expected, receipt, os.getpid()) if named else ()
@@ -50,7 +49,7 @@ async def start_pending(running: RunningServer, id_: str = "req-1", *, named: bo
 
 
 async def list_events(running: RunningServer) -> list[str]:
-    return [event.type for event in await running.yard.store.events(0, limit=10_000)]
+    return [event.type for event in await running.yard.state.store.events(0, limit=10_000)]
 
 
 @pytest.mark.requirement("r:R50", "ws:callback-event")
@@ -74,13 +73,13 @@ async def test_another_body_for_a_finished_task_is_noted_and_refused(running_ser
 @pytest.mark.requirement("r:R52", "s:S-01")
 async def test_what_nobody_expects_is_refused_and_writes_nothing(running_server: RunningServer) -> None:
     one, other = await start_pending(running_server), await start_pending(running_server, "req-2")
-    before = await running_server.yard.store.event_span()
+    before = await running_server.yard.state.store.event_span()
     assert (await one.post(id_="unknown")).status == 404
     assert (await one.post(plugin="Other")).status == 404
     assert (await one.post(token="forged")).status == 401
     assert (await one.post(token=other.expected.token)).status == 404
     assert (await running_server.post("/plugin-callback/Video/req-1", DONE)).status == 401  # even with the owner's key
-    assert await running_server.yard.store.event_span() == before
+    assert await running_server.yard.state.store.event_span() == before
     assert await one.state() == (TaskState.WAITING, 0)
     metrics = (await running_server.get("/metrics")).body.decode()
     assert 'toolyard_callbacks_refused_total{status="401"} 2.0' in metrics
@@ -92,7 +91,7 @@ async def test_a_callback_before_its_receipt_is_kept_and_counts(running_server: 
     one = await start_pending(running_server, named=False)
     path = f"/plugin-callback/~{one.expected.token}/Video/req-1"
     assert (await running_server.post(path, DONE, key=None)).status == 200
-    (task,) = await running_server.yard.tasks.store_receipt(
+    (task,) = await running_server.yard.state.tasks.store_receipt(
         one.expected, "{{VCP_ASYNC_RESULT::Video::req-1}}", os.getpid()
     )
     assert (task.state, task.result) == (TaskState.SUCCEEDED, DONE)
@@ -265,7 +264,7 @@ async def test_the_token_of_a_callback_is_no_credential_of_any_route(running_ser
         for place in places:
             access.limiter = AttemptLimiter(lambda: 0.0)  # else most answers would be to wait
             answer = await running_server.request(method, path, key=None, **place)
-            if is_public(path) and not path.startswith("/plugin-callback/"):
+            if running_server.rules.find(path).is_public and not path.startswith("/plugin-callback/"):
                 without = await running_server.request(method, path, key=None)
                 assert answer.status >= 400 or answer.status == without.status, (method, path, place)
             else:

@@ -13,23 +13,23 @@ from tests.waiting import wait_for_value
 from tests.web.conftest import RunningServer, run_server
 from tests.web.test_callbacks import ASYNC
 from toolyard.engine.statistics import MAX_CALLS, compute_statistics
-from toolyard.protocol.call import Origin
-from toolyard.protocol.call_record import CALL
 from toolyard.protocol.json import JsonObject
+from toolyard.protocol.records.call_record import CALL
+from toolyard.protocol.records.task_record import TaskState
 from toolyard.protocol.store import Record
-from toolyard.protocol.task import TaskState
-from toolyard.storage.memory import MemoryStore
+from toolyard.protocol.tool import Origin
+from toolyard.storage.memory_store import MemoryStore
 from toolyard.web.security.scope import Scope
-from toolyard.workspace.file_versions import MAX_TEXT
+from toolyard.workspace.changes.file_versions import MAX_TEXT
 
 pytestmark = pytest.mark.requirement("http:records")
 
 
 async def test_a_call_shows_its_approval_its_chat_and_its_times(running_server: RunningServer) -> None:
-    call = running_server.yard.request(
+    call = running_server.yard.calls.request(
         "FileOperator", {"command": "WriteFile", "filePath": "a.txt", "content": "x"}, origin=Origin.CHAT
     )
-    waiting = asyncio.create_task(running_server.yard.settle(replace(call, chat="talk")))
+    waiting = asyncio.create_task(running_server.yard.calls.settle(replace(call, chat="talk")))
     pending = await wait_for_value(
         lambda: running_server.get("/v1/approvals?state=pending"), lambda answer: answer.json["data"]
     )
@@ -76,7 +76,7 @@ async def test_a_call_can_be_undone_while_its_files_are_as_it_left_them(running_
     last = put_back["timeline"][-1]
     assert (last["what"], last["at"], last["by"]) == ("undone", put_back["undone"]["at"], "key:owner")
     assert put_back["ended"] < put_back["undone"]["at"]
-    await running_server.yard.undo(f"undo:{wrote}")
+    await running_server.yard.calls.undo(f"undo:{wrote}")
     assert (await running_server.get(f"/v1/calls/{wrote}")).json["undone"] is None
 
 
@@ -271,7 +271,7 @@ async def test_a_call_of_an_asynchronous_plugin_tells_of_its_first_process_and_o
         id_, task_id = called.headers["X-Call-Id"], called.headers["X-Call-Tasks"]
         assert (await running.get("/v1/calls")).json["data"][0]["tasks"] == [task_id]
         async with asyncio.timeout(60):
-            assert (await running.yard.tasks.wait(task_id)).state is TaskState.SUCCEEDED
+            assert (await running.yard.state.tasks.wait(task_id)).state is TaskState.SUCCEEDED
         result = (await running.get(f"/v1/calls/{id_}")).json
         assert result["process"]["argv"][-1].endswith("main.py")
         assert (result["process"]["exit_code"], result["process"]["first_output"] is None) == (None, False)

@@ -8,7 +8,7 @@ from starlette.types import Receive, Scope, Send
 
 from tests.gateway.serving import serve
 from tests.waiting import run_loop_once, wait_until
-from toolyard.web.connection import MAX_BUFFERED, BufferedTransport, Disconnection
+from toolyard.web.server.connection import MAX_BUFFERED, BufferedTransport, Disconnection
 
 pytestmark = pytest.mark.requirement("chat:completions")
 

@@ -6,7 +6,7 @@ import aiohttp
 import pytest
 
 from tests.web.conftest import HttpResponse, RunningServer
-from toolyard.web.security.attempt_limiter import MAX_PER_ADDRESS
+from toolyard.web.security.access import MAX_PER_ADDRESS
 from toolyard.web.security.cors import is_app_origin
 from toolyard.web.security.scope import Scope
 

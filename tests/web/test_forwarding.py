@@ -3,8 +3,7 @@
 import pytest
 
 from tests.web.conftest import RunningServer, run_server
-from toolyard.web.security.forwarding import Forwarding, read_forwarding
-from toolyard.web.security.request_head import make_host_policy
+from toolyard.web.security.request_head import Forwarding, make_host_policy, read_forwarding
 
 pytestmark = pytest.mark.requirement("proxy:headers")
 

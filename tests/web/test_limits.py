@@ -102,7 +102,7 @@ async def _ask_health(port: int, *, expected: int) -> tuple[int, bool]:
 async def test_an_idle_connection_makes_room_for_a_new_one(
     running_server: RunningServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("toolyard.web.connection._max_connections", lambda: 1)
+    monkeypatch.setattr("toolyard.web.server.connection._max_connections", lambda: 1)
     port = int(running_server.url.rpartition(":")[2])
     request = f"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n\r\n".encode()
     first, writer = await asyncio.open_connection("127.0.0.1", port)

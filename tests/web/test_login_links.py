@@ -4,6 +4,7 @@ import aiohttp
 import pytest
 
 from tests.web.conftest import RunningServer
+from toolyard.server_paths import CONSOLE_PAGES
 from toolyard.web.qr_matrix import BORDER
 from toolyard.web.security.scope import Scope
 
@@ -55,7 +56,7 @@ async def test_what_a_browser_loads_without_a_session_is_public_and_nothing_else
     worker = await running_server.get("/service-worker.js", key=None)
     assert (worker.status, worker.headers["Cache-Control"]) == (200, "no-cache")
     assert worker.headers["Content-Type"] == "text/javascript; charset=utf-8"
-    assert b"chat|tools|" in worker.body
+    assert "|".join(page.removeprefix("/") for page in CONSOLE_PAGES).encode() in worker.body
     for name, kind in (("zh.webmanifest", "application/manifest+json"), ("icon-192.png", "image/png")):
         file = await running_server.get(f"/console/install/{name}", key=None)
         assert (file.status, file.headers["Content-Type"]) == (200, kind)

@@ -12,7 +12,7 @@ from mcp.client.streamable_http import streamable_http_client
 from tests.mcp.clients import ERAS, User
 from tests.web.conftest import RunningServer, run_server
 from toolyard.protocol.store import Query
-from toolyard.web.server import ServerOptions
+from toolyard.web.server.lifecycle import ServerOptions
 
 PING = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
 
@@ -34,7 +34,7 @@ async def test_the_official_client_works_with_the_key(server: RunningServer, mod
             written = await client.call_tool("Write", {"path": "a.txt", "content": "x"})
     assert not written.is_error
     assert (server.project / "a.txt").read_text() == "x"
-    (call,) = await server.yard.journal.page(Query(), limit=5)
+    (call,) = await server.yard.state.journal.page(Query(), limit=5)
     assert (call.caller, call.origin) == ("key:owner", "mcp")
     assert len(user.asked) == 1
 

@@ -11,8 +11,8 @@ from tests.waiting import wait_until
 from tests.web.conftest import RunningServer, run_server
 from tests.web.test_settings_reloader import save_by_replacing
 from toolyard.protocol.content import Media
-from toolyard.storage.media import KEPT, MAX_BYTES
-from toolyard.web.server import ServerOptions
+from toolyard.storage.media_store import KEPT, MAX_BYTES
+from toolyard.web.server.lifecycle import ServerOptions
 
 pytestmark = pytest.mark.requirement("media:route")
 PNG = Media("image/png", b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 100, "a.png")
@@ -103,13 +103,13 @@ async def test_after_seven_days_a_link_says_so_and_the_sweep_takes_the_file(tmp_
     async with run_server(tmp_path, ServerOptions(port=0, grace_s=2.0, clock=clock)) as running:
         path = await make_path(running)
         clock.advance(KEPT.total_seconds() - 1)
-        await running.yard.sweep()
+        await running.yard.state.sweep()
         assert (await running.get(path, key=None)).status == 200
         clock.advance(2)
         gone = await running.get(path, key=None)
         assert (gone.status, gone.json["error"]["code"]) == (410, "gone")
         assert "7 days" in gone.json["error"]["message"]
-        await running.yard.sweep()
+        await running.yard.state.sweep()
         assert [file.name for file in (running.home / "media").iterdir()] == [".key"]
 
 

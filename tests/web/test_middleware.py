@@ -15,11 +15,11 @@ from tests.web.conftest import RunningServer, run_server
 from toolyard.config import load_config
 from toolyard.engine.step_limiter import StepLimiter
 from toolyard.errors import ConfigError
-from toolyard.web.connection import BoundedHttpProtocol
-from toolyard.web.logs import JsonFormatter, QueuedLog, escape_unprintable
 from toolyard.web.security.cors import is_allowed_origin
 from toolyard.web.security.request_head import RequestHead, make_host_policy
-from toolyard.web.server import ServerOptions
+from toolyard.web.server.connection import BoundedHttpProtocol
+from toolyard.web.server.lifecycle import ServerOptions
+from toolyard.web.server.logs import JsonFormatter, QueuedLog, escape_unprintable
 
 EVIL = "https://evil.example"
 
@@ -124,7 +124,7 @@ async def test_json_must_be_called_json(running_server: RunningServer, kind: str
 @pytest.mark.requirement("s:S-43")
 async def test_a_get_changes_nothing(running_server: RunningServer) -> None:
     await running_server.post("/v1/tools/LS", {})
-    before = await running_server.yard.store.event_span()
+    before = await running_server.yard.state.store.event_span()
     for path in (
         "/v1/tools/LS",
         "/v1/calls",
@@ -135,7 +135,7 @@ async def test_a_get_changes_nothing(running_server: RunningServer) -> None:
         "/plugin-callback/~a/b/c",
     ):
         await running_server.get(path)
-    assert await running_server.yard.store.event_span() == before
+    assert await running_server.yard.state.store.event_span() == before
 
 
 @pytest.mark.requirement("s:S-44")

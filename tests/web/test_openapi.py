@@ -19,8 +19,9 @@ from schemathesis.core.result import Ok
 
 from tests.web.conftest import RunningServer
 from toolyard.config import load_config
+from toolyard.message import read_catalogue
 from toolyard.web.routes.pages import FOLDER
-from toolyard.web.server import Server, ServerOptions
+from toolyard.web.server.lifecycle import Server, ServerOptions
 
 EXAMPLES = 200 if os.environ.get("HYPOTHESIS_PROFILE") == "soak" else 5
 TRUE: list[Any] = [
@@ -40,7 +41,11 @@ PERSON = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
 def with_scripts(plain: bytes, scripts: list[str]) -> bytes:
     """The console's page as it is at an address whose page needs these scripts: the browser asks for all at once."""
     assert scripts
-    links = "".join(f'<link rel="modulepreload" crossorigin href="/console/{name}">' for name in scripts)
+    [assets] = set(re.findall(rb'"/console/(assets/\w+/)', plain))
+    links = "".join(
+        f'<link rel="modulepreload" crossorigin href="/console/{name.replace("assets/", assets.decode())}">'
+        for name in scripts
+    )
     return plain.replace(b"</head>", links.encode() + b"</head>")
 
 
@@ -168,8 +173,24 @@ async def test_every_address_of_the_console_gives_its_page_and_its_files_come_pa
     assert "immutable" in packed.headers["Cache-Control"]
     again = await running_server.get(script, headers={"If-None-Match": packed.headers["ETag"]})
     assert (again.status, again.body) == (304, b"")
+    name = script.rpartition("/")[2]  # of another version there is none: a page never mixes two
+    for other in (f"/console/assets/{name}", f"/console/assets/0123456789ab/{name}"):
+        assert (await running_server.get(other)).status == 404
     for outside in ("/console/../app.py", "/console/%2e%2e/app.py", "/console/..%2fapp.py", "/console/nothing.js"):
         assert (await running_server.get(outside)).status == 404
+
+
+@pytest.mark.requirement("console:languages:sentences")
+async def test_the_console_gets_the_chinese_of_every_message_by_its_code_and_only_once(
+    running_server: RunningServer,
+) -> None:
+    path = "/console/messages.zh.json"
+    assert (await running_server.get(path, key=None)).status == 401
+    whole = await running_server.get(path, headers={"Accept-Encoding": "gzip"})
+    assert (whole.status, whole.headers["Content-Encoding"]) == (200, "gzip")
+    assert whole.json == {row.get("code", text): row["zh"] for text, row in read_catalogue().items() if "zh" in row}
+    again = await running_server.get(path, headers={"If-None-Match": whole.headers["ETag"]})
+    assert (again.status, again.body) == (304, b"")
 
 
 @pytest.mark.requirement("console:root")

@@ -7,11 +7,11 @@ import pytest
 
 from tests.web.conftest import RunningServer, find_event_problem
 from tests.web.openapi_answers import AnswerCheck
-from toolyard.plugins.progress import Progress
-from toolyard.protocol.approval import ApprovalState
-from toolyard.protocol.host import Host, HostState
-from toolyard.protocol.schedule import ScheduleState
-from toolyard.protocol.task import TaskState
+from toolyard.plugins.process.process_output import Progress
+from toolyard.protocol.access import ApprovalState
+from toolyard.protocol.records.remote_call import Host, HostState
+from toolyard.protocol.records.schedule_record import ScheduleState
+from toolyard.protocol.records.task_record import TaskState
 
 ARGUMENTS: Final = "arguments of a tool: each tool has its own, by its JSON Schema"
 DATA: Final = "the data of a tool: each tool has its own"

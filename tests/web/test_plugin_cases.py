@@ -8,7 +8,7 @@ import pytest
 
 from tests.plugins.folders import make_plugin
 from tests.web.conftest import HttpResponse, RunningServer, run_server
-from toolyard.plugins.cases import FILE
+from toolyard.plugins.authoring.cases import FILE
 from toolyard.web.security.scope import Scope
 
 pytestmark = pytest.mark.requirement("plugin:cli:test:saved", "http:plugins")

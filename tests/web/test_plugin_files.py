@@ -9,7 +9,7 @@ import pytest
 from tests.plugins.folders import make_plugin
 from tests.web.conftest import RunningServer, run_server
 from tests.web.test_plugins import CANARY, upload, zip_folder
-from toolyard.plugins.reviewed_files import MAX_FILE_BYTES, ReviewedFiles
+from toolyard.plugins.package.trust import MAX_FILE_BYTES, ReviewedFiles
 
 BINARY = b"\x7fELF\x00\x01"
 

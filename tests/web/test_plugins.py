@@ -16,7 +16,7 @@ import pytest
 from tests.plugins.folders import make_plugin
 from tests.waiting import wait_until
 from tests.web.conftest import HttpResponse, RunningServer, run_server
-from toolyard.plugins.review import plugin_to_json
+from toolyard.plugins.package.review import plugin_to_json
 from toolyard.protocol.json import JsonObject
 from toolyard.web.routes import plugin_install
 from toolyard.web.routes.plugin_install import MAX_STAGED

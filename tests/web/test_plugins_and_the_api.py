@@ -53,7 +53,7 @@ async def test_a_plugin_with_a_network_makes_itself_no_key(tmp_path: Path, add_p
     add_plugin("Attacker", ATTACKER, pluginType="asynchronous", permissions={"network": "any"})
     async with run_server(tmp_path) as server:
         before = (await server.get("/v1/keys")).json
-        outcome = await server.yard.settle(server.yard.request("Attacker", {}))
+        outcome = await server.yard.calls.settle(server.yard.calls.request("Attacker", {}))
         assert outcome.envelope.error is None, outcome.envelope.error
         report = server.home / "plugin-data" / "Attacker" / "report.json"
         await wait_until(report.exists)

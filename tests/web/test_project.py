@@ -8,12 +8,9 @@ import pytest
 
 from tests.fakes import FakeTool
 from tests.web.conftest import RunningServer
-from toolyard.protocol.call import ToolCall
-from toolyard.protocol.content import Media
-from toolyard.protocol.content_reference import make_stored_path
-from toolyard.protocol.extras import Extras
-from toolyard.protocol.outcome import Result
-from toolyard.protocol.tool import Checkpoint
+from toolyard.protocol.content import Media, make_stored_path
+from toolyard.protocol.envelope import Extras
+from toolyard.protocol.tool import Checkpoint, Result, ToolCall
 from toolyard.workspace.folder_listing import MAX_ENTRIES
 
 PNG = base64.b64decode(

@@ -10,9 +10,9 @@ from yarl import URL
 from tests.web.conftest import RunningServer, run_server
 from tests.web.server_process import start_server
 from tests.web.test_media import PNG
-from toolyard.settings import OWN_PATHS
-from toolyard.web.security.public_address import PublicAddress
-from toolyard.web.server import ServerOptions
+from toolyard.server_paths import OWN_PATHS
+from toolyard.web.security.request_head import PublicAddress
+from toolyard.web.server.lifecycle import ServerOptions
 
 PUBLIC = "https://example.org/yard"
 HOST = {"Host": "example.org"}

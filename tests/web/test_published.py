@@ -11,9 +11,9 @@ import pytest
 
 from tests.fakes import FakeClock
 from tests.web.conftest import HttpResponse, RunningServer, run_server
-from toolyard.web.published_headers import parse_range
-from toolyard.web.security.attempt_limiter import MAX_PER_ADDRESS
-from toolyard.web.server import ServerOptions
+from toolyard.web.routes.published import parse_range
+from toolyard.web.security.access import MAX_PER_ADDRESS
+from toolyard.web.server.lifecycle import ServerOptions
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"picture"
 DRAWING = b"<svg xmlns='http://www.w3.org/2000/svg'><script>document.title='ran'</script></svg>"

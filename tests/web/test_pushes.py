@@ -22,17 +22,17 @@ async def wait_for_pushes(running: RunningServer, id_: str, count: int) -> list[
     """Wait until the task has so many pushes; return them."""
     async with asyncio.timeout(60):
         while True:
-            _, seq = await running.yard.store.event_span()
+            _, seq = await running.yard.state.store.event_span()
             body: list[dict[str, Any]] = (await running.get(f"/v1/tasks/{id_}")).json["pushes"]
             if len(body) >= count:
                 return body
-            await running.yard.store.next_event(seq)
+            await running.yard.state.store.next_event(seq)
 
 
 async def test_a_push_is_kept_with_who_took_it_and_can_be_sent_again(
     tmp_path: Path, add_plugin: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("toolyard.web.pushes.DELIVERY_S", 60.0)
+    monkeypatch.setattr("toolyard.web.routes.events.DELIVERY_S", 60.0)
     add_plugin("Video", "", pluginType="asynchronous", webSocketPush=PUSH)
     async with run_server(tmp_path, settings=OPEN) as running:
         one = await start_pending(running)

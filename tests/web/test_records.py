@@ -13,14 +13,12 @@ from tests.waiting import wait_for_value
 from tests.web.conftest import RunningServer, run_server
 from tests.web.test_callbacks import ASYNC, start_pending
 from toolyard.errors import StorageError, StorageUnwritable
-from toolyard.protocol.call import Origin
-from toolyard.protocol.call_record import CallState
-from toolyard.protocol.outcome import Outcome
+from toolyard.protocol.records.call_record import CallState
 from toolyard.protocol.store import Query
-from toolyard.web.background import run_restarting
-from toolyard.web.readiness import RETRY_S
+from toolyard.protocol.tool import Origin, Outcome
 from toolyard.web.security.scope import Scope
-from toolyard.web.server import ServerOptions
+from toolyard.web.server.health import RETRY_S
+from toolyard.web.server.lifecycle import ServerOptions, run_restarting
 
 pytestmark = pytest.mark.requirement("http:records")
 
@@ -206,8 +204,8 @@ async def test_schedule_task_speaks_as_vcptoolbox_does(running_server: RunningSe
 
 async def request_approval(running: RunningServer) -> tuple[asyncio.Task[Outcome], str]:
     """A call of a chat that waits for its approval, and the id of that."""
-    call = running.yard.request("Write", {"path": "a.txt", "content": "x"}, caller="chat", origin=Origin.CHAT)
-    waiting = asyncio.create_task(running.yard.settle(replace(call, maid="Nova")))
+    call = running.yard.calls.request("Write", {"path": "a.txt", "content": "x"}, caller="chat", origin=Origin.CHAT)
+    waiting = asyncio.create_task(running.yard.calls.settle(replace(call, maid="Nova")))
     answer = await wait_for_value(
         lambda: running.get("/v1/approvals?state=pending"), lambda answer: answer.json["data"]
     )
@@ -268,7 +266,7 @@ async def test_a_full_disk_refuses_work_and_is_over_when_there_is_room(
         raise StorageUnwritable("the disk is full: state.db cannot be written; free some space and try again")
 
     with monkeypatch.context() as patched:
-        patched.setattr(running_server.yard.store, "commit", full)
+        patched.setattr(running_server.yard.state.store, "commit", full)
         response = await running_server.post("/v1/tools/LS", {})
         assert (response.status, "disk is full" in response.json["error"]["message"]) == (507, True)
         assert (await running_server.get("/readyz")).status == 503
@@ -290,7 +288,7 @@ async def test_a_server_that_nobody_sends_work_to_sees_by_itself_that_there_is_r
 
     async with run_server(tmp_path, ServerOptions(port=0, clock=clock)) as running:
         with monkeypatch.context() as patched:
-            patched.setattr(running.yard.store, "commit", full)
+            patched.setattr(running.yard.state.store, "commit", full)
             assert (await running.post("/v1/tools/LS", {})).status == 507
             tried.clear()
             for _ in range(3):
@@ -314,7 +312,7 @@ async def test_what_does_not_end_within_the_grace_is_cancelled(tmp_path: Path) -
         request = [asyncio.create_task(running.post("/v1/tools/Endless", {})) for _ in range(20)]
         await endless.started.wait()
         running_calls = Query(states=("running",))
-        await wait_for_value(lambda: running.yard.store.count("call", running_calls), lambda count: count == 20)
+        await wait_for_value(lambda: running.yard.state.store.count("call", running_calls), lambda count: count == 20)
         stopping = asyncio.create_task(running.server.stop())
         async with asyncio.timeout(60):
             envelopes = [answer.json for answer in await asyncio.gather(*request)]

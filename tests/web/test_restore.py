@@ -14,8 +14,8 @@ import pytest
 from tests.web.conftest import RunningServer, run_server
 from toolyard.config import load_config
 from toolyard.errors import UsageError
-from toolyard.storage.restore import prepare, schedule_restore
-from toolyard.web.server import Server, ServerOptions
+from toolyard.storage.backup_restore import prepare, schedule_restore
+from toolyard.web.server.lifecycle import Server, ServerOptions
 
 GZIP = {"Content-Type": "application/gzip"}
 RESTORE = "/v1/backup/restore"

@@ -9,7 +9,7 @@ import pytest
 
 from tests.web.conftest import RunningServer, run_server
 from tests.web.test_callbacks import start_pending
-from toolyard.protocol.schedule import SCHEDULE
+from toolyard.protocol.records.schedule_record import SCHEDULE
 from toolyard.web.security.scope import Scope
 
 pytestmark = pytest.mark.requirement("http:records")
@@ -98,7 +98,7 @@ async def test_a_run_that_waits_for_a_person_is_blocked_by_its_approval(running_
     later = {"tool": "Write", "arguments": {"path": "a.txt", "content": "x"}, "at": "2099-03-05-14:00"}
     made = (await running_server.post("/v1/schedules", later)).json
     assert (made["condition"], made["approval"], made["chat"], made["chat_kept"]) == ("scheduled", None, None, False)
-    store = running_server.yard.store
+    store = running_server.yard.state.store
     record = await store.get(SCHEDULE, made["id"])
     assert record is not None
     assert await store.commit([replace(record, body={**record.body, "approved": ""})])  # as it was never approved
@@ -171,7 +171,7 @@ async def test_a_proposed_schedule_is_shown_whole_and_allowed_by_a_key_that_may_
 
 async def _withdraw_approval(running_server: RunningServer, id_: str) -> None:
     """Make a schedule a proposal, as an import does."""
-    store = running_server.yard.store
+    store = running_server.yard.state.store
     record = await store.get(SCHEDULE, id_)
     assert record is not None
     assert await store.commit([replace(record, body={**record.body, "approved": ""})])

@@ -19,8 +19,8 @@ from tests.web.server_process import make_arguments, read_presence, run_command,
 from toolyard.config import load_config
 from toolyard.errors import UsageError
 from toolyard.settings import SETTINGS
-from toolyard.web.listener import MAX_OPEN_FILES
-from toolyard.web.server import Server, ServerOptions
+from toolyard.web.server.lifecycle import Server, ServerOptions
+from toolyard.web.server.listener import MAX_OPEN_FILES
 
 SLEEPY = """
 import json, os, sys, time

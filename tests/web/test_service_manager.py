@@ -20,7 +20,7 @@ from tests.waiting import wait_for_value, wait_until
 from tests.web.server_process import make_arguments, read_presence
 from tests.web.test_serve import SLEEPY, add_plugin, plugin_options
 from toolyard.errors import UsageError
-from toolyard.web.systemd import ServiceNotifier, take_activated_socket
+from toolyard.web.server.systemd import ServiceNotifier, take_activated_socket
 
 WITH_ACTIVATION = pytest.mark.skipif(
     shutil.which("systemd-socket-activate") is None, reason="systemd-socket-activate is not installed"
@@ -126,7 +126,7 @@ def run_with_socket(passed: socket.socket, count: str = "1") -> str:
     code = (
         "import os\n"
         "from toolyard.errors import UsageError\n"
-        "from toolyard.web.systemd import take_activated_socket\n"
+        "from toolyard.web.server.systemd import take_activated_socket\n"
         f"given = {{'LISTEN_FDS': {count!r}, 'LISTEN_PID': str(os.getpid())}}\n"
         "try:\n"
         "    taken = take_activated_socket(given)\n"

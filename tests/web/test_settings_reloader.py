@@ -13,9 +13,9 @@ from tests.plugins.folders import make_plugin
 from tests.waiting import wait_for_value, wait_until
 from tests.web.conftest import RunningServer, run_server
 from toolyard.config import Config, load_config
-from toolyard.protocol.approval import Mode
-from toolyard.web import settings_reloader
-from toolyard.web.settings_reloader import SettingsReloader
+from toolyard.protocol.access import Mode
+from toolyard.web.settings import live_settings
+from toolyard.web.settings.live_settings import SettingsReloader
 
 GOOD = 'approval_mode = "auto"\n'
 
@@ -32,7 +32,7 @@ async def test_a_configuration_saved_by_rename_holds_soon_and_so_does_one_that_o
     tmp_path: Path,
 ) -> None:
     async with run_server(tmp_path, settings=GOOD) as one:
-        approvals, file = one.yard.approvals, one.home / "config.toml"
+        approvals, file = one.yard.state.approvals, one.home / "config.toml"
         assert approvals.mode is Mode.AUTO
         save_by_replacing(file, 'approval_mode = "deny"\n')
         await wait_until(lambda: approvals.mode is Mode.DENY)
@@ -56,12 +56,12 @@ async def test_a_half_written_configuration_keeps_the_last_good_one_and_warns_un
         file = one.home / "config.toml"
         file.write_text(half)
         await wait_until(lambda: "the last valid ones stay in effect" in caplog.text)
-        assert one.yard.approvals.mode is Mode.AUTO
+        assert one.yard.state.approvals.mode is Mode.AUTO
         assert file.read_text() == half
         assert str(file) in caplog.text
         assert (await one.get("/v1/tools")).status == 200
         file.write_text('approval_mode = "deny"\n')
-        await wait_until(lambda: one.yard.approvals.mode is Mode.DENY)
+        await wait_until(lambda: one.yard.state.approvals.mode is Mode.DENY)
 
 
 @pytest.mark.requirement("r:R90")
@@ -84,15 +84,15 @@ async def test_a_file_that_is_still_being_written_is_read_when_nobody_writes_any
         reads.append(list(waits))
         return load_config(tmp_path, tmp_path)
 
-    monkeypatch.setattr("toolyard.web.settings_reloader.asyncio.sleep", waited)
-    monkeypatch.setattr(settings_reloader, "_digest", lambda _: next(looks).encode())
-    monkeypatch.setattr(settings_reloader, "load_config", read)
+    monkeypatch.setattr("toolyard.web.settings.live_settings.asyncio.sleep", waited)
+    monkeypatch.setattr(live_settings, "_digest", lambda _: next(looks).encode())
+    monkeypatch.setattr(live_settings, "load_config", read)
     running = asyncio.create_task(SettingsReloader(load_config(tmp_path, tmp_path), {}).run())
     async with asyncio.timeout(60):
         await ended.wait()
     running.cancel()
     await asyncio.gather(running, return_exceptions=True)
-    assert reads == [[settings_reloader.POLL_S, 0.3, 0.3, 0.3, 0.3]]
+    assert reads == [[live_settings.POLL_S, 0.3, 0.3, 0.3, 0.3]]
 
 
 @pytest.mark.requirement("r:R92")
@@ -109,7 +109,7 @@ async def test_settings_that_were_read_first_do_not_come_last(tmp_path: Path, mo
 
     takes = {"approval_mode": lambda new: taken.append(new.settings.approval_mode)}
     settings = SettingsReloader(load_config(tmp_path, tmp_path), takes)
-    monkeypatch.setattr(settings_reloader, "load_config", slowly)
+    monkeypatch.setattr(live_settings, "load_config", slowly)
     save_by_replacing(file, GOOD)
     first = asyncio.create_task(settings.reload_now())
     async with asyncio.timeout(60):

@@ -10,7 +10,7 @@ from tests.storage.damage import damage, fill
 from tests.web.conftest import run_server
 from toolyard.errors import StorageIndexDamaged
 from toolyard.storage.state_file import measure_used_bytes
-from toolyard.web import server, state_check
+from toolyard.web.server import health, lifecycle
 from toolyard.yard import yard
 
 
@@ -29,7 +29,7 @@ async def test_damage_that_the_quick_look_does_not_see_is_told_by_the_whole_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("INFO", "toolyard")
-    monkeypatch.setattr(state_check, "MAX_QUICK_BYTES", 0)
+    monkeypatch.setattr(health, "MAX_QUICK_BYTES", 0)
     (tmp_path / "home").mkdir()
     await fill(tmp_path / "home/state.db")
     damage(tmp_path / "home/state.db", "records_by_tool")
@@ -46,8 +46,8 @@ async def test_damage_that_the_quick_look_does_not_see_is_told_by_the_whole_one(
 async def test_a_server_whose_state_outgrows_its_limit_does_not_wait_for_the_hour(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(server, "_RECOVER_S", 0.05)
-    monkeypatch.setattr(server, "_SWEEP_S", 1e9)
+    monkeypatch.setattr(lifecycle, "_RECOVER_S", 0.05)
+    monkeypatch.setattr(lifecycle, "_SWEEP_S", 1e9)
     monkeypatch.setattr(
         yard, "measure_used_bytes", lambda file: 64 * measure_used_bytes(file)
     )  # 64 MiB is the least that can be set

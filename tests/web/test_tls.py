@@ -21,14 +21,20 @@ from tests.fakes import FakeClock
 from tests.web.conftest import RunningServer, run_server
 from tests.web.server_process import run_command, start_server
 from tests.web.test_serve import ASYNC, add_plugin, plugin_options
-from toolyard.cli.qr_code import render_qr_code
+from toolyard.cli.login import render_qr_code
 from toolyard.config import load_config
 from toolyard.errors import ToolyardError, UsageError
-from toolyard.web.network_address import list_lan_addresses
-from toolyard.web.security.https_only import HttpsOnly
-from toolyard.web.self_signed import RENEW_DAYS, VALID_DAYS, CertificateNames, ensure_certificate
-from toolyard.web.server import Server, ServerOptions
-from toolyard.web.tls import Tls, TlsOptions, read_fingerprint
+from toolyard.web.server.certificate import (
+    RENEW_DAYS,
+    VALID_DAYS,
+    CertificateNames,
+    Tls,
+    TlsOptions,
+    ensure_certificate,
+    read_fingerprint,
+)
+from toolyard.web.server.lifecycle import Server, ServerOptions
+from toolyard.web.server.listener import HttpsOnly, list_lan_addresses
 
 WITH_OPENSSL = pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl is not installed")
 WITH_CURL = pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
@@ -236,7 +242,7 @@ async def test_a_client_that_sends_garbage_or_nothing_harms_nobody(tmp_path: Pat
     async with https_server(tmp_path) as running:
         silent = await asyncio.open_connection("127.0.0.1", running.port)
         reader, writer = await asyncio.open_connection("127.0.0.1", running.port)
-        writer.write(b"\x16\x03\x01\x00\x02no")
+        writer.write(b"\x16\x03\x01\x00\x08nonsense")
         async with asyncio.timeout(60):
             await reader.read()  # refused with an alert, and closed
         assert (await running.get("/healthz", ssl=trust(running.home / "tls/certificate.pem"))).status == 200

@@ -16,14 +16,12 @@ from tests.waiting import wait_for_value
 from tests.web.conftest import HttpResponse, RunningServer
 from toolyard.dialects import DIALECTS
 from toolyard.dialects.plain_name import plain_name
-from toolyard.protocol.approval_record import APPROVAL
-from toolyard.protocol.call import MAX_ARGUMENTS, ToolCall
-from toolyard.protocol.outcome import Result
-from toolyard.protocol.plugin_result import read_plugin_result
+from toolyard.protocol.plugin_answers.plugin_result import read_plugin_result
+from toolyard.protocol.records.approval_record import APPROVAL
 from toolyard.protocol.store import Query
-from toolyard.protocol.tool import Checkpoint
+from toolyard.protocol.tool import MAX_ARGUMENTS, Checkpoint, Result, ToolCall
 from toolyard.web.routes import tools as routes
-from toolyard.web.views.tool import to_json, to_summary_json
+from toolyard.web.routes.tool_details import to_json, to_summary_json
 
 ERROR_FIELDS = {"message", "type", "code", "message_code", "message_params"}
 TEXT = {"Content-Type": "text/plain"}
@@ -308,7 +306,7 @@ async def test_a_key_with_the_scope_tools_runs_without_asking(running_server: Ru
     key = running_server.make_key(Scope.TOOLS)
     response = await running_server.post("/v1/tools/Write", {"path": "new.txt", "content": "x"}, key=key)
     assert response.json["status"] == "success"
-    assert await running_server.yard.store.count(APPROVAL, Query()) == 0
+    assert await running_server.yard.state.store.count(APPROVAL, Query()) == 0
 
 
 @pytest.mark.requirement("http:human-tool")
@@ -371,7 +369,7 @@ async def test_a_bug_of_ours_is_answered_and_the_server_goes_on(
     async def broken(*_: object, **__: object) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr(running_server.yard.journal, "page", broken)
+    monkeypatch.setattr(running_server.yard.state.journal, "page", broken)
     response = await running_server.get("/v1/calls")
     assert (response.status, response.json["error"]["type"]) == (500, "server_error")
     assert response.headers["X-Request-Id"] in response.json["error"]["message"]
@@ -382,7 +380,7 @@ async def test_a_bug_of_ours_is_answered_and_the_server_goes_on(
 async def test_a_safe_start_has_no_plugins(tmp_path: Path) -> None:
     from tests.plugins.folders import make_plugin
     from tests.web.conftest import run_server
-    from toolyard.web.server import ServerOptions
+    from toolyard.web.server.lifecycle import ServerOptions
 
     make_plugin(tmp_path / "given", "Broken")
     async with run_server(tmp_path, ServerOptions(port=0, safe=True)) as running:

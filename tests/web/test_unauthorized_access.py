@@ -17,7 +17,7 @@ from tests.web.test_access import list_routes, read_cookie, sign_in
 from toolyard.protocol.json import MAX_VALUES
 from toolyard.web.routes.plugin_install import MAX_STAGED
 from toolyard.web.security.request_body import MAX_FORM
-from toolyard.web.security.scope import Scope, is_public
+from toolyard.web.security.scope import Scope
 from toolyard.web.security.sessions import FILE
 from toolyard.web.security.sessions import MAX_PER_KEY as MOST_SESSIONS
 
@@ -113,7 +113,8 @@ async def test_whoever_has_no_key_sends_no_more_than_a_login_form(running_server
 @pytest.mark.requirement("s:S-43", "http:browser-session")
 async def test_no_route_changes_anything_for_a_session_without_its_token(running_server: RunningServer) -> None:
     cookie = {"Cookie": read_cookie(await sign_in(running_server, key=running_server.key))}
-    unsafe = [(method, path) for method, path in list_routes(running_server) if method != "GET" and not is_public(path)]
+    routes = list_routes(running_server)
+    unsafe = [one for one in routes if one[0] != "GET" and not running_server.rules.find(one[1]).is_public]
     assert {method for method, _ in unsafe} == {"POST", "PUT", "PATCH", "DELETE"}
     for method, path in unsafe:
         response = await running_server.request(method, path, key=None, headers=cookie, json={})
@@ -155,9 +156,9 @@ async def test_an_mcp_client_makes_rules_for_everybody_only_with_a_key_that_may(
                 assert not (await client.call_tool("Write", {"path": path, "content": "x"})).is_error
 
     await write("a.txt", running_server.make_key(Scope.TOOLS))
-    assert await running_server.yard.approvals.rules() == []
+    assert await running_server.yard.state.approvals.rules() == []
     await write("b.txt", running_server.make_key(Scope.TOOLS, Scope.APPROVE))
-    (rule,) = await running_server.yard.approvals.rules()
+    (rule,) = await running_server.yard.state.approvals.rules()
     assert (rule.tool, rule.effect) == ("Write", "allow")
     choices = [one.requested_schema["properties"]["answer"]["enum"] for one in user.asked]
     assert choices == [["deny", "allow"], ["deny", "allow", "always"]]

@@ -25,11 +25,11 @@ from tests.web.conftest import RunningServer, run_server
 from tests.web.test_callbacks import start_pending
 from tests.web.test_records import request_approval
 from toolyard.protocol.store import Event, NewEvent
-from toolyard.storage.memory import MemoryStore
+from toolyard.storage.memory_store import MemoryStore
 from toolyard.web.feed import Feed, Follower
-from toolyard.web.listener import Listener
 from toolyard.web.security.scope import Scope
-from toolyard.web.server import ServerOptions
+from toolyard.web.server.lifecycle import ServerOptions
+from toolyard.web.server.listener import Listener
 
 SOAK = os.environ.get("HYPOTHESIS_PROFILE") == "soak"
 
@@ -51,7 +51,7 @@ async def receive(connection: ClientConnection, count: int) -> list[dict[str, An
 async def emit_events(running: RunningServer, count: int, *, size: int = 0, kind: str = "test.event") -> None:
     now = datetime.now(UTC).timestamp()
     events = [NewEvent(type=kind, at=now, data={"number": n, "pad": "x" * size}) for n in range(count)]
-    await running.yard.store.commit([], events, lasting=False)
+    await running.yard.state.store.commit([], events, lasting=False)
 
 
 async def _until_closed(connection: ClientConnection) -> AsyncIterator[str | bytes]:
@@ -127,7 +127,7 @@ async def test_a_client_that_comes_back_gets_each_later_event_once(running_serve
 async def test_what_is_no_longer_kept_is_told_as_a_gap(tmp_path: Path) -> None:
     async with run_server(tmp_path) as running:
         await emit_events(running, 10)
-        assert await running.yard.store.forget_events(9e9, limit=6) == 6
+        assert await running.yard.state.store.forget_events(9e9, limit=6) == 6
     async with run_server(tmp_path) as running:
         async with follow(running, "/ws?cursor=2") as connection:
             gap, *rest = await receive(connection, 5)
@@ -378,7 +378,7 @@ async def test_a_ticket_opens_one_websocket(running_server: RunningServer) -> No
 async def test_a_websocket_of_a_session_ends_with_it(
     running_server: RunningServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("toolyard.web.websocket_client._POLL_S", 0.05)
+    monkeypatch.setattr("toolyard.web.server.websocket_client._POLL_S", 0.05)
     access = running_server.server.access
     session = access.sign_in(key=running_server.key, address="a")
     cookie = {"Cookie": f"toolyard_{running_server.port}={session}", "Origin": running_server.url}
@@ -441,14 +441,14 @@ async def test_an_answer_to_an_approval_counts_also_when_its_client_leaves_at_on
 ) -> None:
     heard, goes_on = asyncio.Event(), asyncio.Event()
     async with run_server(tmp_path, settings="vcp_channels = true") as running:
-        counts = running.yard.approvals.answer
+        counts = running.yard.state.approvals.answer
 
         async def slowly(*args: Any, **more: Any) -> object:
             heard.set()
             await goes_on.wait()
             return await counts(*args, **more)
 
-        monkeypatch.setattr(running.yard.approvals, "answer", slowly)
+        monkeypatch.setattr(running.yard.state.approvals, "answer", slowly)
         waiting, id_ = await request_approval(running)
         async with follow(running, f"/VCPlog/VCP_Key={running.key}", key=None) as connection, asyncio.timeout(60):
             await receive(connection, 1)
@@ -560,9 +560,9 @@ async def test_a_payload_that_is_too_large_is_left_out_of_what_is_stored_and_pus
 
 @pytest.mark.requirement("ws:messages")
 async def test_plain_clients_of_the_official_library_can_follow(running_server: RunningServer) -> None:
-    call = running_server.yard.request("LS", {})
+    call = running_server.yard.calls.request("LS", {})
     async with follow(running_server) as connection:
-        await running_server.yard.settle(replace(call, maid="Nova"))
+        await running_server.yard.calls.settle(replace(call, maid="Nova"))
         result = await receive(connection, 2)
     assert result[0]["data"]["maid"] == "Nova"
 

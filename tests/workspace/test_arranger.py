@@ -13,11 +13,10 @@ from typing import Any
 import pytest
 
 from tests.workspace.vectors import put
-from toolyard.protocol.envelope import ErrorCode
-from toolyard.protocol.failure import Failure, Reason
-from toolyard.workspace.arranger import MAX_COPY_BYTES, Arranger, list_free_names
-from toolyard.workspace.changes import Folder
-from toolyard.workspace.transaction import Transactions
+from toolyard.protocol.envelope import ErrorCode, Failure, Reason
+from toolyard.workspace.changes.arranger import MAX_COPY_BYTES, Arranger, list_free_names
+from toolyard.workspace.changes.transaction import Transactions
+from toolyard.workspace.changes.undo_records import Folder
 from toolyard.workspace.workspace import Workspace
 
 

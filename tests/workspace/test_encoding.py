@@ -8,10 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolyard.protocol.envelope import ErrorCode
-from toolyard.protocol.failure import Failure, Reason
+from toolyard.protocol.envelope import ErrorCode, Failure, Reason
+from toolyard.workspace.document import decode_guess, encode_guess, keeps_characters
 from toolyard.workspace.encoding import BINARY_PROBE, Encoding, detect_encoding, find_encoding, looks_binary
-from toolyard.workspace.encoding_guess import decode_guess, encode_guess, keeps_characters
 
 pytestmark = pytest.mark.requirement("read:encoding")
 

@@ -9,11 +9,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.workspace.vectors import put
-from toolyard.workspace.ignore import IgnoreRules, to_byte_text
 from toolyard.workspace.search.file_glob import FileGlob
-from toolyard.workspace.search.file_walk import FileWalk, FolderMatches
-from toolyard.workspace.search.ignore_sieve import IgnoreSieve
-from toolyard.workspace.wildcard import compile_path, matches_path
+from toolyard.workspace.search.file_walk import FileWalk, FolderMatches, IgnoreSieve
+from toolyard.workspace.search.ignore import IgnoreRules, to_byte_text
+from toolyard.workspace.search.wildcard import compile_path, matches_path
 
 NAMES = st.text("ab.~é", min_size=1, max_size=4).filter(lambda name: name.strip(".") != "")
 PATHS = st.lists(NAMES, min_size=1, max_size=4).map(tuple)

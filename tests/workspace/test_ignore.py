@@ -13,7 +13,7 @@ import pytest
 
 from tests.workspace.nobody import call_as_nobody, shared_project
 from tests.workspace.vectors import put, vectors
-from toolyard.workspace.ignore import IgnoreRules, read_rules, split_lines
+from toolyard.workspace.search.ignore import IgnoreRules, read_rules, split_lines
 
 pytestmark = pytest.mark.requirement("ls:ignored")
 

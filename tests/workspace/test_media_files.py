@@ -9,10 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from toolyard.protocol.content import Blob, Media
-from toolyard.protocol.content_reference import make_stored_path
-from toolyard.workspace.media_files import MediaFiles
-from toolyard.workspace.output_folder import KEPT
+from toolyard.protocol.content import Blob, Media, make_stored_path
+from toolyard.workspace.outputs import KEPT, MediaFiles
 from toolyard.workspace.workspace import Workspace
 
 pytestmark = pytest.mark.requirement("media:stored")

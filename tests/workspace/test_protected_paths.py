@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from toolyard.protocol.call import number_batch
-from toolyard.protocol.failure import Failure, Reason
-from toolyard.workspace.protected_paths import (
+from toolyard.protocol.envelope import Failure, Reason
+from toolyard.protocol.tool import number_batch
+from toolyard.workspace.changes.protected_paths import (
     WriteAccess,
     leads_to_protected_path,
     names_protected_path,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from toolyard.workspace.published import open_published
+from toolyard.workspace.path_walk import open_published
 
 pytestmark = pytest.mark.requirement("http:published:confined")
 

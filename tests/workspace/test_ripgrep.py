@@ -18,15 +18,12 @@ from hypothesis import strategies as st
 
 from tests.waiting import wait_until_blocking
 from tests.workspace.vectors import put
-from toolyard.workspace.search import process as child_module
 from toolyard.workspace.search import ripgrep
-from toolyard.workspace.search.batch import build_batches
-from toolyard.workspace.search.file_walk import FolderMatches
+from toolyard.workspace.search import ripgrep as child_module
+from toolyard.workspace.search.file_walk import FolderMatches, TimeLimit, TimeLimitReached
 from toolyard.workspace.search.match_collector import MatchCollector
-from toolyard.workspace.search.process import SearchProcess
-from toolyard.workspace.search.ripgrep import ErrorOutput, Query, Ripgrep, find_ripgrep
-from toolyard.workspace.search.rust_pattern import find_needle, to_python_pattern
-from toolyard.workspace.search.time_limit import TimeLimit, TimeLimitReached
+from toolyard.workspace.search.python_search import find_needle, to_python_pattern
+from toolyard.workspace.search.ripgrep import ErrorOutput, Query, Ripgrep, SearchProcess, build_batches, find_ripgrep
 
 
 @pytest.fixture

@@ -10,10 +10,8 @@ from pathlib import Path
 import pytest
 
 from tests.workspace.web import CERTIFICATE, Reply, Web, here, loopback_too, serving
-from toolyard.protocol.envelope import ErrorCode
-from toolyard.protocol.failure import Failure, Reason
-from toolyard.workspace.safe_fetch import MAX_REDIRECTS, SafeFetch
-from toolyard.workspace.safe_url import is_public
+from toolyard.protocol.envelope import ErrorCode, Failure, Reason
+from toolyard.workspace.safe_fetch import MAX_REDIRECTS, SafeFetch, is_public
 
 PUBLIC = "93.184.216.34"
 DENIED, INVALID, FAILED = ErrorCode.ACCESS_DENIED, ErrorCode.INVALID_PARAM, ErrorCode.EXECUTION_ERROR

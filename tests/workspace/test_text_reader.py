@@ -13,14 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolyard.blocking import BlockingYard
-from toolyard.protocol.envelope import ErrorCode
-from toolyard.protocol.failure import Failure
+from toolyard.protocol.envelope import ErrorCode, Failure
 from toolyard.workspace import text_reader
 from toolyard.workspace.encoding import Encoding
-from toolyard.workspace.line_scan import Line, WindowLimits
-from toolyard.workspace.snapshot import read_consistently
-from toolyard.workspace.text_reader import TextReader, TextWindow
-from toolyard.workspace.workspace import Workspace
+from toolyard.workspace.text_reader import Line, TextReader, TextWindow, WindowLimits
+from toolyard.workspace.workspace import Workspace, read_consistently
 
 HUGE = 2 * 1024**3 if os.environ.get("HYPOTHESIS_PROFILE") == "soak" else 256 * 1024**2
 MANY = WindowLimits(start_line=1, max_lines=10_000, max_bytes=10_000_000, max_line_chars=10_000)

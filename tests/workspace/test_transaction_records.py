@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from toolyard.workspace.transaction_records import TransactionRecords, list_record_files, open_dead_record
+from toolyard.workspace.changes.transaction import TransactionRecords, list_record_files, open_dead_record
 
 PROMISE = {"folder": ".", "name": "kept.txt", "draft": f".toolyard-{'0' * 32}-0", "removes": True, "old": "hash"}
 
@@ -25,7 +25,7 @@ def test_a_promise_that_is_kept_or_withdrawn_while_another_process_looks_is_not_
         at_work.__exit__(None, None, None)  # its process ends the transaction in this very moment
         real(fd, how)
 
-    monkeypatch.setattr("toolyard.workspace.transaction_records.fcntl.flock", late)
+    monkeypatch.setattr("toolyard.workspace.changes.transaction.fcntl.flock", late)
     with open_dead_record(file) as found:
         assert found is None
     records.close()

@@ -13,10 +13,9 @@ import pytest
 from tests.fakes import FakeClock
 from tests.workspace.test_arranger import never, refused, tree
 from tests.workspace.vectors import put
-from toolyard.protocol.envelope import ErrorCode
-from toolyard.protocol.failure import Reason
-from toolyard.workspace.transaction import Transactions
-from toolyard.workspace.trash import RETENTION, Trash
+from toolyard.protocol.envelope import ErrorCode, Reason
+from toolyard.workspace.changes.transaction import Transactions
+from toolyard.workspace.changes.trash import RETENTION, Trash
 from toolyard.workspace.workspace import Workspace
 
 pytestmark = pytest.mark.requirement("fileoperator:delete")

@@ -11,10 +11,9 @@ import pytest
 from tests.workspace.test_arranger import tree
 from tests.workspace.vectors import put
 from toolyard.config import load_config
-from toolyard.protocol.call import number_batch
-from toolyard.protocol.envelope import ErrorCode
-from toolyard.protocol.failure import Failure, Reason
-from toolyard.workspace import undo_records
+from toolyard.protocol.envelope import ErrorCode, Failure, Reason
+from toolyard.protocol.tool import number_batch
+from toolyard.workspace.changes import undo_records
 from toolyard.yard.yard import Yard
 
 pytestmark = pytest.mark.requirement("journal:undo")
@@ -38,15 +37,15 @@ class Bench:
 
     async def run(self, tool: str, **arguments: Any) -> str:
         """The id of a call that succeeded."""
-        call = self.yard.request(tool, arguments, force=True)
-        outcome = await self.yard.settle(call)
+        call = self.yard.calls.request(tool, arguments, force=True)
+        outcome = await self.yard.calls.settle(call)
         assert outcome.envelope.error is None, outcome.envelope.text
         return call.id
 
     async def refused(self, call_id: str) -> Failure:
         before = state(self.project)
         with pytest.raises(Failure) as caught:
-            await self.yard.undo(call_id)
+            await self.yard.calls.undo(call_id)
         assert state(self.project) == before
         return caught.value
 
@@ -106,16 +105,16 @@ async def test_every_way_to_change_files_can_be_undone_and_done_again(bench: Ben
     call_id = await bench.run(tool, **arguments)
     after = state(bench.project)
     assert after != before
-    undone = await bench.yard.undo(call_id)
+    undone = await bench.yard.calls.undo(call_id)
     assert state(bench.project) == before
     assert undone.restored or undone.deleted
     assert all(path in before for path in undone.restored)
     assert all(path in after and path not in before for path in undone.deleted)
-    again = await bench.yard.undo(f"undo:{call_id}")
+    again = await bench.yard.calls.undo(f"undo:{call_id}")
     assert state(bench.project) == after
     assert all(path in after for path in again.restored)
     assert set(undone.deleted) <= set(again.restored)
-    assert await bench.yard.undo(call_id) == undone
+    assert await bench.yard.calls.undo(call_id) == undone
     assert state(bench.project) == before
 
 
@@ -154,7 +153,7 @@ async def test_a_file_with_the_same_content_again_is_unchanged(bench: Bench) -> 
     call_id = await bench.run("Write", path="a.txt", content="other")
     (bench.project / "a.txt").write_text("else")
     (bench.project / "a.txt").write_text("other")
-    assert (await bench.yard.undo(call_id)).restored == ["a.txt"]
+    assert (await bench.yard.calls.undo(call_id)).restored == ["a.txt"]
     assert (bench.project / "a.txt").read_text() == "one\ntwo\nthree\n"
 
 
@@ -177,7 +176,7 @@ async def test_a_folder_on_the_way_that_became_a_link_is_not_followed(bench: Ben
 async def test_a_made_folder_stays_when_something_else_stands_in_it(bench: Bench) -> None:
     call_id = await bench.run("Write", path="new/one.txt", content="1")
     (bench.project / "new/two.txt").write_text("2")
-    await bench.yard.undo(call_id)
+    await bench.yard.calls.undo(call_id)
     assert [path.name for path in (bench.project / "new").iterdir()] == ["two.txt"]
     folder = await bench.run("FileOperator", command="CreateDirectory", directoryPath="made")
     (bench.project / "made/x").write_text("x")
@@ -201,9 +200,9 @@ async def test_a_batch_of_writes_is_undone_as_one(bench: Bench) -> None:
     (bench.project / "run.sh").write_text("changed")
     assert "'run.sh'" in (await bench.refused(call_id)).message
     (bench.project / "run.sh").write_text("exit\n")
-    assert (await bench.yard.undo(call_id)).restored == ["a.txt", "run.sh"]
+    assert (await bench.yard.calls.undo(call_id)).restored == ["a.txt", "run.sh"]
     assert state(bench.project) == before
-    await bench.yard.undo(f"undo:{call_id}")
+    await bench.yard.calls.undo(f"undo:{call_id}")
     assert state(bench.project) == after
     assert (await bench.refused(f"{call_id}#2")).code is ErrorCode.INVALID_PARAM
 
@@ -223,7 +222,7 @@ async def test_a_batch_of_everything_is_undone_in_reverse_order(bench: Bench) ->
     before = state(bench.project)
     call_id = await bench.run("FileOperator", **MIXED)
     assert (bench.project / "moved.txt").read_text() == "newer"
-    await bench.yard.undo(call_id)
+    await bench.yard.calls.undo(call_id)
     assert state(bench.project) == before
 
 
@@ -236,13 +235,15 @@ async def test_a_batch_that_cannot_be_undone_to_its_beginning_is_as_it_was_and_c
     assert (await bench.refused(call_id)).code is ErrorCode.CONFLICT
     assert (bench.project / "moved.txt").read_text() == "newer"
     (bench.project / "run.sh").unlink()
-    await bench.yard.undo(call_id)
+    await bench.yard.calls.undo(call_id)
     assert state(bench.project) == before
 
 
 async def test_the_whole_files_of_a_batch_are_those_before_its_first_write_and_after_its_last(bench: Bench) -> None:
     async def files() -> list[tuple[str, str | None, str | None]]:
-        return [(one.path, one.before.text, one.after.text) for one in await bench.yard.list_written_files(call_id)]
+        return [
+            (one.path, one.before.text, one.after.text) for one in await bench.yard.calls.list_written_files(call_id)
+        ]
 
     edits = [
         {"path": "a.txt", "old_string": "one", "new_string": "1"},
@@ -258,7 +259,7 @@ async def test_the_whole_files_of_a_batch_are_those_before_its_first_write_and_a
     assert await files() == [both[0], ("run.sh", None, None)]
     (bench.project / "run.sh").unlink()
     (bench.project / "run.sh").write_text("exit\n")
-    await bench.yard.undo(call_id)
+    await bench.yard.calls.undo(call_id)
     assert sorted(await files()) == both
     call_id = await bench.run("FileOperator", **MIXED)  # what was moved away after it was written is not there
     assert await files() == [("w/new.txt", None, None), ("moved.txt", "new", "newer")]
@@ -266,7 +267,7 @@ async def test_the_whole_files_of_a_batch_are_those_before_its_first_write_and_a
 
 async def test_a_call_is_undone_once(bench: Bench) -> None:
     call_id = await bench.run("Write", path="a.txt", content="other")
-    await bench.yard.undo(call_id)
+    await bench.yard.calls.undo(call_id)
     failure = await bench.refused(call_id)
     assert (failure.code, failure.message) == (ErrorCode.CONFLICT, f"'{call_id}' was undone already.")
     assert f"undo:{call_id}" in failure.hint
@@ -286,8 +287,8 @@ async def test_unknown_calls_and_calls_that_changed_nothing_are_told_apart(bench
 
 
 async def test_a_failed_write_leaves_nothing_to_undo(bench: Bench) -> None:
-    call = bench.yard.request("Edit", {"path": "a.txt", "old_string": "missing", "new_string": "x"})
-    await bench.yard.settle(call)
+    call = bench.yard.calls.request("Edit", {"path": "a.txt", "old_string": "missing", "new_string": "x"})
+    await bench.yard.calls.settle(call)
     assert (await bench.refused(call.id)).code is ErrorCode.NOT_FOUND
 
 
@@ -301,9 +302,9 @@ async def test_a_name_that_is_no_text_comes_back_with_its_own_bytes(bench: Bench
     before = sorted(os.listdir(os.fsencode(bench.project)))
     deleted = await bench.run("ApplyPatch", patch="*** Begin Patch\n*** Delete File: \\xe9.txt\n*** End Patch")
     assert name not in [os.fsencode(bench.project) + b"/" + left for left in os.listdir(os.fsencode(bench.project))]
-    await bench.yard.undo(deleted)
+    await bench.yard.calls.undo(deleted)
     moved = await bench.run("FileOperator", command="MoveFile", sourcePath="\\xe9.txt", destinationPath="d/plain")
-    await bench.yard.undo(moved)
+    await bench.yard.calls.undo(moved)
     assert sorted(os.listdir(os.fsencode(bench.project))) == before
 
 
@@ -353,11 +354,11 @@ async def test_calls_share_a_file_and_each_is_undone_by_itself_also_by_another_h
     ids = [await bench.run("Write", path=f"{number}.txt", content="new") for number in range(3)]
     assert len(list(bench.records.iterdir())) == 1
     async with Yard(load_config(bench.project, bench.records.parent)) as other:
-        assert (await other.undo(ids[1])).restored == ["1.txt"]
-        assert (await other.undo(f"undo:{ids[1]}")).restored == ["1.txt"]
-        assert (await other.undo(ids[0])).restored == ["0.txt"]
+        assert (await other.calls.undo(ids[1])).restored == ["1.txt"]
+        assert (await other.calls.undo(f"undo:{ids[1]}")).restored == ["1.txt"]
+        assert (await other.calls.undo(ids[0])).restored == ["0.txt"]
     assert "undone already" in (await bench.refused(ids[0])).message
-    assert (await bench.yard.undo(ids[1])).restored == ["1.txt"]
+    assert (await bench.yard.calls.undo(ids[1])).restored == ["1.txt"]
     found = [(bench.project / f"{number}.txt").read_text() for number in range(3)]
     assert found == ["old", "old", "new"]
 
@@ -371,7 +372,7 @@ async def test_the_steps_of_a_batch_are_in_order_over_several_files(
     before = (bench.project / "a.txt").read_text()
     call_id = await bench.run("Write", **items)
     assert len(list(bench.records.iterdir())) == 5
-    assert (await bench.yard.undo(call_id)).restored == ["a.txt"]
+    assert (await bench.yard.calls.undo(call_id)).restored == ["a.txt"]
     assert (bench.project / "a.txt").read_text() == before
 
 
@@ -381,7 +382,7 @@ async def test_an_entry_that_was_cut_off_takes_no_other_with_it(bench: Bench) ->
     record.write_bytes(record.read_bytes()[:-1])
     assert "damaged" in (await bench.refused(ids[2])).message
     (bench.project / "a.txt").write_text("1")
-    assert (await bench.yard.undo(ids[1])).restored == ["a.txt"]
+    assert (await bench.yard.calls.undo(ids[1])).restored == ["a.txt"]
     assert (bench.project / "a.txt").read_text() == "0"
 
 
@@ -403,15 +404,15 @@ async def test_a_step_that_cannot_be_kept_takes_its_call_with_it_and_the_next_ca
     after = await bench.run("Write", path="a.txt", content="third")
     assert len(written) == 3
     assert (await bench.refused(half)).code is ErrorCode.NOT_FOUND
-    assert (await bench.yard.undo(after)).restored == ["a.txt"]
+    assert (await bench.yard.calls.undo(after)).restored == ["a.txt"]
     (bench.project / "a.txt").write_text("zero")
-    assert (await bench.yard.undo(before)).restored == ["a.txt"]
+    assert (await bench.yard.calls.undo(before)).restored == ["a.txt"]
 
 
 async def test_the_oldest_records_go(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(undo_records, "_ENTRIES", 1)
     ids = [await bench.run("Write", path="a.txt", content=f"{number}") for number in range(4)]
-    old = bench.yard._clock.now().timestamp() - undo_records.RETENTION.total_seconds()
+    old = bench.yard.clock.now().timestamp() - undo_records.RETENTION.total_seconds()
     for number, record in enumerate(sorted(bench.records.iterdir(), key=lambda record: record.stat().st_mtime_ns)):
         os.utime(record, (old - 60, old - 60) if number == 0 else (old + 60 * number, old + 60 * number))
     records = bench.yard._built_in.undo._records
@@ -422,7 +423,7 @@ async def test_the_oldest_records_go(bench: Bench, monkeypatch: pytest.MonkeyPat
     assert len(list(bench.records.iterdir())) == 2
     monkeypatch.setattr(undo_records, "MAX_TOTAL", 300)
     records.remove_oldest()
-    assert (await bench.yard.undo(ids[3])).restored == ["a.txt"]
+    assert (await bench.yard.calls.undo(ids[3])).restored == ["a.txt"]
     assert (await bench.refused(ids[2])).code is ErrorCode.NOT_FOUND
 
 
@@ -440,7 +441,7 @@ async def test_another_project_with_the_same_home_knows_nothing_of_the_call(benc
     put(tmp_path / "second", {"a.txt": "other"})
     async with Yard(load_config(tmp_path / "second", bench.records.parent)) as other:
         with pytest.raises(Failure, match="ran in the project"):
-            await other.undo(call_id)
+            await other.calls.undo(call_id)
     assert (tmp_path / "second/a.txt").read_text() == "other"
 
 
@@ -448,4 +449,4 @@ async def test_a_closed_yard_undoes_nothing(bench: Bench) -> None:
     call_id = await bench.run("Write", path="a.txt", content="other")
     await bench.yard.close()
     with pytest.raises(RuntimeError, match="closed"):
-        await bench.yard.undo(call_id)
+        await bench.yard.calls.undo(call_id)

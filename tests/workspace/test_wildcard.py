@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolyard.workspace.wildcard import compile_path, compile_segment, matches_path
+from toolyard.workspace.search.wildcard import compile_path, compile_segment, matches_path
 
 pytestmark = pytest.mark.requirement("ls:ignore", "ls:ignored")
 

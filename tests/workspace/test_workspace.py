@@ -22,10 +22,8 @@ from tests.workspace.answers import code, entries, paths
 from tests.workspace.nobody import NOBODY, call_as_nobody, shared_project
 from tests.workspace.vectors import put, vectors
 from toolyard.blocking import BlockingYard
-from toolyard.protocol.envelope import Envelope, ErrorCode
-from toolyard.protocol.failure import Failure
-from toolyard.workspace.os_failures import to_failure
-from toolyard.workspace.path_walk import PathWalk
+from toolyard.protocol.envelope import Envelope, ErrorCode, Failure
+from toolyard.workspace.path_walk import PathWalk, to_failure
 from toolyard.workspace.workspace import Workspace
 
 SOAK = os.environ.get("HYPOTHESIS_PROFILE") == "soak"

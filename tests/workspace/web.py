@@ -9,7 +9,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-from toolyard.workspace.safe_url import Address
+from toolyard.workspace.safe_fetch import Address
 
 # Made for these tests and used nowhere else: a key, and a certificate for files.example that is valid until 2120.
 KEY = """\

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from toolyard.cli.common_options import CommonOptions, common_options
+from toolyard import __version__
+from toolyard.cli.common_options import CommonOptions, common_options, print_json
 from toolyard.errors import StorageUnwritable, ToolyardError, is_disk_refusal
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ _COMMANDS = {
     "journal": ("toolyard.cli.journal", "Browse calls and events; undo file changes."),
     "audit": ("toolyard.cli.audit", "Show who allowed what, when and from where."),
     "backup": ("toolyard.cli.backup", "Back up state and settings to one file."),
-    "restore": ("toolyard.cli.restore", "Restore a backup."),
+    "restore": ("toolyard.cli.backup:restore_", "Restore a backup."),
     "import": ("toolyard.cli.import_", "Import plugins and state from another tool host."),
     "mcp": ("toolyard.cli.mcp", "Serve the tools over MCP, and manage MCP servers."),
     "worker": ("toolyard.cli.worker", "Run calls for other hosts on a shared PostgreSQL database."),
@@ -56,7 +57,8 @@ class _LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         if name not in _COMMANDS:
             return None
-        command: click.Command = importlib.import_module(_COMMANDS[name][0]).command
+        module, _, function = _COMMANDS[name][0].partition(":")
+        command: click.Command = getattr(importlib.import_module(module), function or "command")
         return command
 
     def resolve_command(
@@ -81,9 +83,7 @@ class _LazyGroup(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         if ctx.params.pop("version"):
-            from toolyard.cli.version import print_version
-
-            print_version(CommonOptions(home=ctx.params["home"], json=ctx.params["json"]))
+            _print_version(CommonOptions(home=ctx.params["home"], json=ctx.params["json"]))
             ctx.exit()
         return super().invoke(ctx)
 
@@ -97,6 +97,28 @@ class _LazyGroup(click.Group):
 @common_options
 def toolyard(common: CommonOptions) -> None:
     """Toolyard: any program that reads stdin and writes stdout becomes a tool for any model."""
+
+
+def _print_version(common: CommonOptions) -> None:
+    """Print the version; with ``--json`` also what a report of a problem needs."""
+    if not common.json:
+        click.echo(f"toolyard, version {__version__}")
+        return
+    import platform
+
+    from toolyard.config import find_home
+    from toolyard.storage.sqlite_schema import latest_format
+
+    print_json(
+        {
+            "version": __version__,
+            "python": platform.python_version(),
+            "executable": sys.executable,
+            "platform": platform.platform(),
+            "home": str(find_home(common.home)),
+            "state_format": latest_format(),
+        }
+    )
 
 
 def main() -> None:

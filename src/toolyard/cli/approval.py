@@ -4,11 +4,9 @@ import json
 
 import click
 
-from toolyard.cli.arguments import format_arguments
-from toolyard.cli.audit_record import cli_actor
-from toolyard.cli.common_options import CommandGroup, CommonOptions, common_options
-from toolyard.cli.completers import complete_tools
-from toolyard.cli.output import print_json
+from toolyard.cli.audit import cli_actor
+from toolyard.cli.common_options import CommandGroup, CommonOptions, common_options, print_json
+from toolyard.cli.completion import complete_tools
 from toolyard.cli.records import (
     RecordFilter,
     filter_options,
@@ -18,12 +16,11 @@ from toolyard.cli.records import (
     run_in_yard,
     unknown_record,
 )
-from toolyard.cli.table import Row, escape_unprintable, print_rows, state_cell
+from toolyard.cli.table import Row, escape_unprintable, format_arguments, print_rows, state_cell
 from toolyard.errors import ToolyardError, UsageError
-from toolyard.protocol.approval import ApprovalState, Effect
-from toolyard.protocol.approval_record import APPROVAL, Approval
-from toolyard.protocol.failure import Failure
-from toolyard.protocol.rule import Rule
+from toolyard.protocol.access import ApprovalState, Effect
+from toolyard.protocol.envelope import Failure
+from toolyard.protocol.records.approval_record import APPROVAL, Approval, Rule
 from toolyard.yard.yard import Yard
 
 
@@ -48,7 +45,7 @@ def list_(common: CommonOptions, filter_: RecordFilter) -> None:
 @common_options
 def show(common: CommonOptions, id_: str) -> None:
     """Show an approval with its full arguments; masked values show their length."""
-    approval = run_in_yard(common, lambda yard: yard.approvals.get(id_))
+    approval = run_in_yard(common, lambda yard: yard.state.approvals.get(id_))
     if approval is None:
         raise unknown_record(common.own_command, "approval", id_)
     if common.json:
@@ -104,8 +101,8 @@ def add(common: CommonOptions, tool: str, command_: str, effect: str | None) -> 
         try:
             spec = yard.tools.get(tool).spec
         except Failure:
-            return await yard.approvals.add_rule(tool, command_, Effect(effect), by=cli_actor(yard.config)), False
-        rule = await yard.approvals.add_rule(
+            return await yard.state.approvals.add_rule(tool, command_, Effect(effect), by=cli_actor(yard.config)), False
+        rule = await yard.state.approvals.add_rule(
             spec.name, command_, Effect(effect), by=cli_actor(yard.config), plugin=spec.plugin_id
         )
         return rule, True
@@ -124,7 +121,7 @@ def add(common: CommonOptions, tool: str, command_: str, effect: str | None) -> 
 @common_options
 def revoke(common: CommonOptions, id_: str) -> None:
     """Revoke a rule."""
-    if not run_in_yard(common, lambda yard: yard.approvals.revoke(id_, by=cli_actor(yard.config))):
+    if not run_in_yard(common, lambda yard: yard.state.approvals.revoke(id_, by=cli_actor(yard.config))):
         raise ToolyardError(f"there is no rule '{id_}': '{common.own_command.format('approval rules')}' shows them")
     if common.json:
         print_json({"revoked": id_})
@@ -134,8 +131,8 @@ def revoke(common: CommonOptions, id_: str) -> None:
 
 def _answer_approval(common: CommonOptions, id_: str, *, allowed: bool, always: bool, reason: str) -> None:
     async def work(yard: Yard) -> ApprovalState | None:
-        await yard.recover()
-        return await yard.approvals.answer(
+        await yard.state.recover()
+        return await yard.state.approvals.answer(
             id_, allowed=allowed, by=cli_actor(yard.config), always=always, reason=reason
         )
 
@@ -151,7 +148,7 @@ def _answer_approval(common: CommonOptions, id_: str, *, allowed: bool, always: 
 
 
 def _print_rules(common: CommonOptions) -> None:
-    stored = run_in_yard(common, lambda yard: yard.approvals.rules())
+    stored = run_in_yard(common, lambda yard: yard.state.approvals.rules())
     if common.json:
         print_json([rule.to_json() for rule in stored])
     elif stored:

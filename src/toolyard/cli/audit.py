@@ -1,23 +1,30 @@
-"""``toolyard audit``: who allowed or changed what, when and from where, and the confinement of each run."""
+"""``toolyard audit``: who allowed or changed what, when and from where, and the confinement of each run.
+
+Other commands record what they did there with ``record_action``.
+"""
 
 import json
+import logging
 from datetime import datetime
+from typing import Any, Final
 
 import click
 
-from toolyard.cli.common_options import Command, CommonOptions, common_options
-from toolyard.cli.completers import complete_plugins, complete_tools
-from toolyard.cli.output import print_json
+from toolyard.cli.common_options import Command, CommonOptions, common_options, print_json
+from toolyard.cli.completion import complete_plugins, complete_tools
 from toolyard.cli.records import MAX_LIMIT, parse_moment, print_note, run_in_yard
 from toolyard.cli.table import Row, escape_unprintable, print_rows
+from toolyard.config import Config
 from toolyard.engine.audit import AuditFilter
-from toolyard.errors import UsageError
-from toolyard.protocol.audit import AUDIT, AuditEntry
-from toolyard.protocol.call_record import CALL
+from toolyard.errors import StorageError, UsageError
+from toolyard.hosts.open_yard import open_yard
+from toolyard.protocol.records.audit_record import AUDIT, Actor, AuditEntry
+from toolyard.protocol.records.call_record import CALL
 from toolyard.protocol.store import PageCursor
 from toolyard.yard.yard import Yard
 
 _HEADS = ("TIME", "ACTION", "BY", "FROM", "WHAT", "DETAIL")
+CLI: Final = "cli"
 
 
 @click.command("audit", cls=Command, short_help="Show who allowed what, when and from where.")
@@ -66,7 +73,7 @@ def command(
             runs=only != "decisions",
         )
         after = await _find_place(yard, before) if before else None
-        return await yard.audit.page(filter_, limit=limit, after=after)
+        return await yard.state.audit.page(filter_, limit=limit, after=after)
 
     entries = run_in_yard(common, work)
     if common.json:
@@ -82,7 +89,7 @@ def command(
 
 
 async def _find_place(yard: Yard, id_: str) -> PageCursor:
-    record = await yard.store.get(AUDIT, id_) or await yard.store.get(CALL, id_)
+    record = await yard.state.store.get(AUDIT, id_) or await yard.state.store.get(CALL, id_)
     if record is None:
         raise UsageError(f"--before: there is no entry '{id_}'")
     return PageCursor(at=record.created, id=record.id)
@@ -94,3 +101,24 @@ def _row(entry: AuditEntry, at: datetime) -> Row:
     detail = {name: value for name, value in entry.detail.items() if value not in (None, "", [], {})}
     written = escape_unprintable(json.dumps(detail, ensure_ascii=False)) if detail else ""
     return f"{at:%Y-%m-%d %H:%M:%S}", entry.action, by, entry.address, what, written
+
+
+_log = logging.getLogger(__name__)
+
+
+def cli_actor(config: Config) -> Actor:
+    """Return the person at this command line, with the address that they come from over SSH."""
+    return Actor(name=CLI, way=CLI, address=config.environ.get("SSH_CONNECTION", "").partition(" ")[0])
+
+
+async def record_action(yard: Yard, action: str, **what: Any) -> None:
+    """Record an action of a command that works on this host alone, where all hosts can see it."""
+    actor = cli_actor(yard.config)
+    try:
+        if not yard.config.settings.database:
+            await yard.state.audit.record(action, actor, **what)
+            return
+        async with open_yard(yard.config, serves=False) as shared:
+            await shared.state.audit.record(action, actor, **what)
+    except StorageError as error:
+        _log.warning("%s is not in the audit trail: %s", action, error)

@@ -9,17 +9,16 @@ from uuid import uuid4
 import aiohttp
 import orjson
 
-from toolyard.cli.audit_record import cli_actor
+from toolyard.cli.audit import cli_actor
 from toolyard.config import Config
 from toolyard.errors import ServerUnreachable, ToolyardError, UsageError
-from toolyard.gateway.options import EXTENSION
+from toolyard.gateway.client_request import EXTENSION, ClientRequest
 from toolyard.gateway.sse import Events, data_of
 from toolyard.hosts.open_yard import open_yard
-from toolyard.protocol.approval import ApprovalState
+from toolyard.protocol.access import ApprovalState
 from toolyard.protocol.json import JsonObject
-from toolyard.web.presence import read_presence
 from toolyard.web.security.owner_key import read_owner_key
-from toolyard.web.server_client import cli_caller
+from toolyard.web.server.running_server import cli_caller, read_presence
 from toolyard.yard.chat import make_chat
 from toolyard.yard.yard import Yard
 
@@ -212,12 +211,12 @@ class LocalChat:
 
     async def send(self, body: JsonObject, options: JsonObject) -> AsyncGenerator[JsonObject, None]:
         request: JsonObject = {**body, "stream": True, EXTENSION: {**options, "show": _SHOW, "chat": self._id}}
-        run = await self._chat.complete(request, caller=self._caller)
-        if run.pieces is None:
-            yield _parse_object(run.body, run.status)
+        answer = await self._chat.complete(ClientRequest(request, caller=self._caller))
+        if answer.pieces is None:
+            yield _parse_object(answer.body, answer.status)
             return
         events = Events()
-        async for piece in run.pieces:
+        async for piece in answer.pieces:
             for chunk in _parse_chunks(events.feed(piece)):
                 yield chunk
 
@@ -225,18 +224,18 @@ class LocalChat:
         self._chat.interrupt(caller=self._caller, chat=self._id)
 
     async def list_approvals(self, call_ids: set[str]) -> list[JsonObject]:
-        approvals = await self._yard.approvals.page((ApprovalState.PENDING,), limit=200)
+        approvals = await self._yard.state.approvals.page((ApprovalState.PENDING,), limit=200)
         return [one.to_list_json() for one in approvals if one.call_id in call_ids]
 
     async def get_arguments(self, approval: str, *, reveal: bool = False) -> JsonObject | None:
         if reveal:
-            return self._yard.approvals.reveal(approval)
-        stored = await self._yard.approvals.get(approval)
+            return self._yard.state.approvals.reveal(approval)
+        stored = await self._yard.state.approvals.get(approval)
         arguments = stored.arguments if stored else None
         return arguments if isinstance(arguments, dict) else None
 
     async def answer_approval(self, approval: str, *, allowed: bool) -> None:
-        await self._yard.approvals.answer(approval, allowed=allowed, by=cli_actor(self._yard.config))
+        await self._yard.state.approvals.answer(approval, allowed=allowed, by=cli_actor(self._yard.config))
 
     async def list_models(self) -> list[str]:
         return [str(model["id"]) for model in await self._chat.models()]

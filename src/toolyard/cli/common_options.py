@@ -1,21 +1,25 @@
-"""The options of every command, before or after its name."""
+"""The parts that all commands share: the common options, before or after its name, its help, and results as JSON."""
 
 import functools
+import json
 import logging
 import shlex
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from toolyard.cli.completers import complete_folders
 from toolyard.config import Config, describe_wide_project, find_own_command, load_config
 from toolyard.errors import UsageError
 from toolyard.own_command import OwnCommand
 
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
 _MAX_SENTENCE = 1000  # characters
 _HINT = "Common options such as --home, --project and --json: see 'toolyard --help'."
+_NAMES = ("project", "home", "plugins", "trust", "json", "quiet", "verbose")
 
 
 class CommonOptions(NamedTuple):
@@ -84,6 +88,13 @@ class CommandGroup(_CommonHint, click.Group):
             formatter.write_dl([(name, command.get_short_help_str(_MAX_SENTENCE)) for name, command in commands])
 
 
+def complete_folders(_context: click.Context, _param: click.Parameter, incomplete: str) -> "list[CompletionItem[str]]":
+    """Let the shell offer folders."""
+    from click.shell_completion import CompletionItem
+
+    return [CompletionItem(incomplete, type="dir")]
+
+
 _option = functools.partial(click.option, cls=_CommonOption)
 _OPTIONS = (
     _option("--project", metavar="DIR", shell_complete=complete_folders, help="Project root.  [default: .]"),
@@ -105,7 +116,6 @@ _OPTIONS = (
     _option("--quiet", "-q", is_flag=True, help="Print only the result and errors."),
     _option("--verbose", "-v", is_flag=True, help="Log more to stderr."),
 )
-_NAMES = ("project", "home", "plugins", "trust", "json", "quiet", "verbose")
 
 
 def common_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -123,3 +133,11 @@ def common_options(command: Callable[..., Any]) -> Callable[..., Any]:
         return command(ctx.obj, *args, **kwargs)
 
     return functools.reduce(lambda inner, option: option(inner), reversed(_OPTIONS), with_common)
+
+
+def json_text(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, indent=2)
+
+
+def print_json(value: Any) -> None:
+    click.echo(json_text(value))

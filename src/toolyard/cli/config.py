@@ -6,12 +6,11 @@ from pathlib import Path
 
 import click
 
-from toolyard.cli.common_options import CommandGroup, CommonOptions, common_options
-from toolyard.cli.output import print_json
+from toolyard.cli.common_options import CommandGroup, CommonOptions, common_options, print_json
 from toolyard.cli.table import print_table
 from toolyard.config import FILE_NAME, Config
-from toolyard.engine.masking import MASK
 from toolyard.errors import ToolyardError
+from toolyard.protocol.mask import MASK
 from toolyard.provider_settings import Provider, ProviderOptions
 from toolyard.settings import SETTINGS, Setting
 

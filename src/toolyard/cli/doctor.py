@@ -7,12 +7,11 @@ from dataclasses import asdict
 
 import click
 
-from toolyard.cli.common_options import Command, CommonOptions, common_options
-from toolyard.cli.output import print_json
+from toolyard.cli.common_options import Command, CommonOptions, common_options, print_json
 from toolyard.doctor import Check, CheckStatus, delete_lost_secrets, repair_state, run_checks
 from toolyard.engine.clock import SystemClock
 from toolyard.errors import ServerUnreachable, ToolyardError
-from toolyard.web.server_client import find_home_server
+from toolyard.web.server.running_server import find_home_server
 
 _MARKS = {
     CheckStatus.OK: ("✓", "green"),

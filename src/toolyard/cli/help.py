@@ -1,24 +1,35 @@
-"""``toolyard help``: the documentation in the terminal."""
+"""``toolyard help``: the pages of the documentation in the terminal, as topics.
+
+The tables of the index, ``docs/README.md``, give the groups and the order. ``NAME.zh-CN.md`` is the Chinese page of the
+topic ``NAME``; without one, the page is English.
+"""
 
 import re
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import groupby
+from pathlib import Path
 
 import click
 
-from toolyard.cli.common_options import Command, CommonOptions, common_options
-from toolyard.cli.completers import complete_topics
-from toolyard.cli.doc_pages import CHINESE_ENDING, DocPage, find_page, list_pages
-from toolyard.cli.output import print_json
+from toolyard.cli.common_options import Command, CommonOptions, common_options, print_json
+from toolyard.cli.completion import complete_topics
 from toolyard.cli.table import print_table
 from toolyard.config import prefers_chinese
-from toolyard.errors import UsageError
+from toolyard.errors import ToolyardError, UsageError
+from toolyard.shipped_files import find_shipped_folder
 
 _MAX_WIDTH = 100
 _COMMENT = re.compile(r"^<!--.*?-->\n", re.MULTILINE | re.DOTALL)  # for programs and translators
 _RELATIVE_LINK = re.compile(r"!?\[([^\]]+)\]\((?!\w+:)[^)]*\)")
+CHINESE_ENDING = ".zh-cn"  # of a topic, when case does not matter
+_FOLDER = "docs"
+_INDEX = "README.md"
+_CHINESE = ".zh-CN.md"
+_TITLE = re.compile(r"^# (.+)$", re.MULTILINE)
+_ENTRY = re.compile(r"^## (.+)$|^\| \[[^\]]+\]\(([^)#:]+\.md)\)", re.MULTILINE)
 
 
 @click.command("help", cls=Command, short_help="Show a page of the documentation, or the help of a command.")
@@ -46,6 +57,16 @@ def command(common: CommonOptions, words: tuple[str, ...]) -> None:
         click.echo(help_text)
     else:
         raise UsageError(f"there is no topic '{' '.join(words)}': {_suggest(pages, words)}")
+
+
+@dataclass(frozen=True, slots=True)
+class DocPage:
+    """A page; its topic is its path without the ending, or the folder that it introduces."""
+
+    topic: str
+    title: str
+    text: str
+    group: str
 
 
 def _print_list(common: CommonOptions, pages: Sequence[DocPage]) -> None:
@@ -111,3 +132,45 @@ def _suggest(pages: Sequence[DocPage], words: Sequence[str]) -> str:
     commands = root.command.list_commands(root) if isinstance(root.command, click.Group) else []
     guess = find_nearest(words[0], [*(page.topic for page in pages), *commands])
     return f"did you mean '{guess}'?" if guess else "'toolyard help' lists them"
+
+
+def list_pages(*, in_chinese: bool = False) -> tuple[DocPage, ...]:
+    """Return all pages but the index, in its order. Raises ToolyardError when there are none."""
+    folder = find_shipped_folder(_FOLDER)
+    if folder is None:
+        raise ToolyardError("the documentation is not part of this installation: install the package again")
+    entries = _list_entries(folder / _INDEX, in_chinese=in_chinese)
+    return tuple(_read_page(folder, file, group, in_chinese=in_chinese) for group, file in entries)
+
+
+def _list_entries(index: Path, own_group: str = "", *, in_chinese: bool) -> Iterator[tuple[str, Path]]:
+    """Yield the English file of each page that an index lists, with its group; those of a folder follow its own."""
+    group = own_group
+    for heading, target in _ENTRY.findall(_find_translation(index, in_chinese=in_chinese).read_text("utf-8")):
+        if heading:
+            group = own_group or heading
+        if target:
+            file = index.parent / target.replace(_CHINESE, ".md")
+            yield group, file
+            if file.name == _INDEX:
+                yield from _list_entries(file, group, in_chinese=in_chinese)
+
+
+def _find_translation(file: Path, *, in_chinese: bool) -> Path:
+    chinese = file.with_name(file.name.removesuffix(".md") + _CHINESE)
+    return chinese if in_chinese and chinese.exists() else file
+
+
+def _read_page(folder: Path, file: Path, group: str, *, in_chinese: bool) -> DocPage:
+    text = _find_translation(file, in_chinese=in_chinese).read_text("utf-8")
+    topic = file.relative_to(folder).as_posix().removesuffix(f"/{_INDEX}").removesuffix(".md")
+    title = _TITLE.search(text)
+    return DocPage(topic, title[1] if title else topic, text, group)
+
+
+def find_page(pages: Sequence[DocPage], name: str) -> DocPage | None:
+    """Return the page of a topic; the last part of a topic is enough if no other page has it."""
+    name = name.casefold().removesuffix(".md").removesuffix(CHINESE_ENDING)
+    exact = [page for page in pages if page.topic.casefold() == name]
+    last = [page for page in pages if page.topic.casefold().rpartition("/")[2] == name]
+    return exact[0] if exact else last[0] if len(last) == 1 else None

@@ -7,15 +7,12 @@ from pathlib import Path
 
 import click
 
-from toolyard.cli.common_options import CommandGroup, CommonOptions, common_options
-from toolyard.cli.completers import complete_folders
-from toolyard.cli.output import print_json
+from toolyard.cli.common_options import CommandGroup, CommonOptions, common_options, complete_folders, print_json
 from toolyard.cli.table import print_table
 from toolyard.hosts.open_yard import open_yard
-from toolyard.importing.report import ImportReport, Item
 from toolyard.importing.source import VcpInstall
-from toolyard.importing.vcp import VcpImport
-from toolyard.plugins.archive_entries import escape_unprintable
+from toolyard.importing.vcp import ImportReport, Item, VcpImport
+from toolyard.protocol.manifests.safe_text import escape_unprintable
 
 
 @click.group("import", cls=CommandGroup, short_help="Import plugins and state from another tool host.")

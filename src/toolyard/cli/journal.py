@@ -7,8 +7,7 @@ from dataclasses import replace
 
 import click
 
-from toolyard.cli.common_options import CommandGroup, CommonOptions, common_options
-from toolyard.cli.output import print_json
+from toolyard.cli.common_options import CommandGroup, CommonOptions, common_options, print_json
 from toolyard.cli.records import (
     RecordFilter,
     filter_options,
@@ -20,14 +19,13 @@ from toolyard.cli.records import (
 )
 from toolyard.cli.table import Row, state_cell, to_one_line
 from toolyard.engine.clock import SystemClock
-from toolyard.engine.feed import read_feed
-from toolyard.protocol.approval import ApprovalState
-from toolyard.protocol.call_record import CALL, CallRecord, CallState
-from toolyard.protocol.envelope import ErrorCode
-from toolyard.protocol.failure import Reason, list_causes
+from toolyard.engine.stored_events import read_feed
+from toolyard.protocol.access import ApprovalState
+from toolyard.protocol.envelope import ErrorCode, Reason, list_causes
 from toolyard.protocol.json import JsonObject
+from toolyard.protocol.records.call_record import CALL, CallRecord, CallState
 from toolyard.protocol.store import Event
-from toolyard.web.server_client import cli_caller
+from toolyard.web.server.running_server import cli_caller
 from toolyard.yard.yard import Yard
 
 _HEADS = ("ID", "STATE", "TOOL", "CALLER", "STARTED", "MS", "TEXT")
@@ -70,8 +68,8 @@ def show(common: CommonOptions, call_id: str) -> None:
     """Show a call with its arguments and full result; secrets are masked."""
 
     async def work(yard: Yard) -> JsonObject:
-        await yard.recover()
-        call = await yard.journal.get(call_id)
+        await yard.state.recover()
+        call = await yard.state.journal.get(call_id)
         if call is None:
             raise unknown_record(yard.config.own_command, "call", call_id, "journal")
         state = str(call["state"])
@@ -97,7 +95,7 @@ def tail(common: CommonOptions, follow: bool, cursor: int | None) -> None:
 def undo(common: CommonOptions, call_id: str) -> None:
     """Restore the files that a call overwrote or deleted, and delete those that it created, unless changed since."""
     project = common.config().project.resolve()
-    undone = run_in_yard(common, lambda yard: yard.undo(call_id, by=cli_caller(yard.config)))
+    undone = run_in_yard(common, lambda yard: yard.calls.undo(call_id, by=cli_caller(yard.config)))
     if common.json:
         paths = {"restored": undone.restored, "deleted": undone.deleted}
         print_json({"call_id": call_id, "project": str(project), **paths})
@@ -114,8 +112,8 @@ async def _tail(common: CommonOptions, yard: Yard, *, follow: bool, cursor: int 
         asyncio.get_running_loop().add_signal_handler(signal.SIGINT, this.cancel)
     try:
         if cursor is None:
-            cursor = max(0, (await yard.store.event_span())[1] - _LAST)
-        async for event in read_feed(yard.store, SystemClock(), cursor, follow=follow):
+            cursor = max(0, (await yard.state.store.event_span())[1] - _LAST)
+        async for event in read_feed(yard.state.store, SystemClock(), cursor, follow=follow):
             _print_event(common, event)
     except asyncio.CancelledError:
         if this is not None:
@@ -136,7 +134,7 @@ def _print_event(common: CommonOptions, event: Event) -> None:
 
 async def _describe_state(yard: Yard, call_id: str, state: str, caller: str) -> str:
     """Return the state of a call for people: one that waits for approval has not begun, though its record runs."""
-    approval = await yard.approvals.find_for_call(call_id, caller) if state == CallState.RUNNING else None
+    approval = await yard.state.approvals.find_for_call(call_id, caller) if state == CallState.RUNNING else None
     return "waits" if approval is not None and approval.state is ApprovalState.PENDING else state
 
 

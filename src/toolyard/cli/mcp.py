@@ -1,28 +1,32 @@
-"""``toolyard mcp``: Toolyard as an MCP server, and the MCP servers that Toolyard uses."""
+"""``toolyard mcp``: Toolyard as an MCP server, and the MCP servers that Toolyard uses.
+
+The review of a server is complete, with hidden characters escaped.
+"""
 
 import asyncio
+import json
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 import click
 
-from toolyard.cli.audit_record import record_action
-from toolyard.cli.common_options import CommandGroup, CommonOptions, common_options
-from toolyard.cli.mcp_review import print_access, print_review
-from toolyard.cli.output import print_json
-from toolyard.cli.server_call import choose_server, run_in_daemon_thread
+from toolyard.cli.audit import record_action
+from toolyard.cli.call import choose_server, run_in_daemon_thread
+from toolyard.cli.common_options import CommandGroup, CommonOptions, common_options, print_json
 from toolyard.cli.table import print_table
 from toolyard.dialects.mcp_config import KEY, ServerDeclaration, parse_servers
 from toolyard.engine.clock import SystemClock
 from toolyard.errors import ServerUnreachable, ToolyardError, UsageError
-from toolyard.plugins.archive_entries import escape_unprintable
 from toolyard.plugins.mcp.declarations import ConfiguredServer, Scope
-from toolyard.plugins.mcp.definition import ToolListing, from_json
-from toolyard.plugins.mcp.review import review_to_json, server_to_json
+from toolyard.plugins.mcp.definition import ToolDefinition, ToolListing, from_json, tool_name
+from toolyard.plugins.mcp.pins import Pin, describe_changes
+from toolyard.plugins.mcp.server_json import review_to_json, server_to_json
 from toolyard.process_memory import protect_memory
-from toolyard.protocol.failure import Failure
+from toolyard.protocol.envelope import Failure
+from toolyard.protocol.json import JsonObject
+from toolyard.protocol.manifests.safe_text import escape_unprintable
 from toolyard.yard.yard import Yard
 
 
@@ -200,8 +204,8 @@ async def _review(yard: Yard, common: CommonOptions, name: str, *, yes: bool) ->
     entry = _get_entry(yard, name)
     links = servers.list_links(entry)
     if not common.json:
-        print_review(entry)
-        print_access(servers.describe_access(entry))
+        _print_review(entry)
+        _print_access(servers.describe_access(entry))
     _require_yes(f"Start {name} once to list its tools?", name, yes=yes)
     try:
         listing, allow = await _inspect(yard, common, entry, links)
@@ -211,7 +215,7 @@ async def _review(yard: Yard, common: CommonOptions, name: str, *, yes: bool) ->
         review = review_to_json(entry, listing, servers.pins.get(entry), servers.describe_access(entry))
         print_json(review | {"allowed": yes})
     else:
-        print_review(entry, listing, servers.pins.get(entry))
+        _print_review(entry, listing, servers.pins.get(entry))
     _require_yes(f"Approve {name} with exactly these {len(listing.tools)} tools?", name, yes=yes)
     await run_in_daemon_thread(allow)
     await record_action(yard, "mcp_server.allowed", plugin=name, target=name)
@@ -231,7 +235,7 @@ async def _inspect(
     server = None if unseen else choose_server(common, yard.config)
     if server is not None:
         try:
-            review = await run_in_daemon_thread(partial(server.inspect_mcp_server, entry.name))
+            review = await run_in_daemon_thread(server.inspect_mcp_server, entry.name)
         except ServerUnreachable as error:
             click.echo(f"warning: {error}. Starting it in this process", err=True)
         else:
@@ -277,3 +281,58 @@ def _parse_pairs(words: tuple[str, ...]) -> dict[str, str]:
     if wrong is not None:
         raise UsageError(f"'{wrong}' is not KEY=VALUE")
     return {key: value for key, _, value in (word.partition("=") for word in words)}
+
+
+def _print_review(entry: ConfiguredServer, listing: ToolListing | None = None, pin: Pin | None = None) -> None:
+    """Print the command; or, with a listing, the tools that are new or changed since the approval."""
+    if listing is None:
+        _print_command(entry)
+        return
+    same = pin is not None and pin.launch == entry.digest
+    allowed = {one.name: one for one in pin.definitions} if pin is not None and same else {}
+    for line in describe_changes(pin, entry, listing.tools) if pin is not None else ():
+        click.echo(f"changed since the approval: {escape_unprintable(line)}")
+    for tool in listing.tools:
+        if allowed.get(tool.name) != tool:
+            _print_tool(entry, tool)
+    if unchanged := sum(allowed.get(tool.name) == tool for tool in listing.tools):
+        click.echo(f"\n{unchanged} {'tool is' if unchanged == 1 else 'tools are'} unchanged since the approval.")
+    for name, why in listing.left_out.items():
+        click.echo(
+            click.style(f"\n{escape_unprintable(name)} cannot be offered: {escape_unprintable(why)}", fg="yellow")
+        )
+
+
+def _print_tool(entry: ConfiguredServer, tool: ToolDefinition) -> None:
+    click.echo(f"\n{click.style(tool_name(entry.name, tool.name), bold=True)}")
+    for line in tool.description.splitlines() or ["(no description)"]:
+        click.echo(f"  {escape_unprintable(line)}")
+    click.echo(f"  takes: {escape_unprintable(_to_json(tool.schema))}")
+    if tool.output_schema is not None:
+        click.echo(f"  returns: {escape_unprintable(_to_json(tool.output_schema))}")
+    for why, words in tool.injections:
+        click.echo(click.style(f"  warning: {why}{f': {escape_unprintable(words)}' if words else ''}", fg="yellow"))
+
+
+def _to_json(schema: JsonObject) -> str:
+    return json.dumps(schema, ensure_ascii=False)
+
+
+def _print_command(entry: ConfiguredServer) -> None:
+    declared = entry.declared
+    click.echo(f"{click.style(entry.name, bold=True)}  ({entry.file})")
+    if declared.url:
+        click.echo(f"URL:\n  {escape_unprintable(declared.url)}")
+        click.echo(f"Headers: {escape_unprintable(', '.join(declared.headers)) or 'none'}")
+    else:
+        click.echo(f"Command:\n  {escape_unprintable(entry.command_line)}")
+        click.echo(f"Working directory: {escape_unprintable(declared.cwd) or 'the project'}")
+        click.echo(f"Environment: {escape_unprintable(', '.join(declared.env)) or 'none'}")
+    if declared.variables:
+        click.echo(f"From the environment of Toolyard: {', '.join(declared.variables)}")
+
+
+def _print_access(reach: Sequence[str]) -> None:
+    """Print what a program may reach beyond the system and its data folder."""
+    if reach:
+        click.echo(f"May reach: {escape_unprintable('; '.join(reach))}")

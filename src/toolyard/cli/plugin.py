@@ -1,27 +1,32 @@
-"""``toolyard plugin``: list, review, install and remove plugins."""
+"""``toolyard plugin``: list, review, install and remove plugins.
+
+The review shows everything that a plugin would run and a model would read, with nothing hidden.
+"""
 
 import asyncio
+import shlex
 import sys
 from typing import NamedTuple
 
 import click
 
-from toolyard.cli.audit_record import record_action
-from toolyard.cli.common_options import CommandGroup, CommonOptions, common_options
-from toolyard.cli.completers import complete_files, complete_plugins
-from toolyard.cli.output import print_json
-from toolyard.cli.plugin_author import lint_, new, test
-from toolyard.cli.plugin_review import print_review
-from toolyard.cli.plugin_run import run
+from toolyard.cli.audit import record_action
+from toolyard.cli.common_options import CommandGroup, CommonOptions, common_options, json_text, print_json
+from toolyard.cli.completion import complete_files, complete_plugins
+from toolyard.cli.plugin_author import lint_, new, run, test
 from toolyard.cli.plugin_targets import find_plugin, format_problem
 from toolyard.cli.table import print_table
+from toolyard.dialects.tool_specs import to_function
 from toolyard.errors import ToolyardError, UsageError
-from toolyard.plugins.archive_entries import escape_unprintable
-from toolyard.plugins.environment import DATA_FOLDER
-from toolyard.plugins.install import install_plugin
-from toolyard.plugins.plugin import Origin, Plugin, PluginState
-from toolyard.plugins.review import PluginReview, describe_status, plugin_to_json, plugin_type
+from toolyard.plugins.package.environment import DATA_FOLDER
+from toolyard.plugins.package.install import install_plugin
+from toolyard.plugins.package.plugin import Origin, Plugin, PluginState
+from toolyard.plugins.package.review import PluginReview, describe_status, plugin_to_json, plugin_type
 from toolyard.protocol.access import AccessChoice
+from toolyard.protocol.manifests.manifest import PluginType
+from toolyard.protocol.manifests.safe_text import escape_unprintable
+from toolyard.protocol.manifests.spec import tool_spec
+from toolyard.protocol.tool_text import write_plugin
 from toolyard.yard.plugin_source import PluginSource
 from toolyard.yard.yard import Yard
 
@@ -181,7 +186,7 @@ async def _ask(yard: Yard, common: CommonOptions, plugin: Plugin, reviewed: Plug
     """Show a review, ask unless it is decided, and approve; return False when the owner does not want it."""
     asks = sys.stdin.isatty() and not common.json
     if not common.json and (not common.quiet or asks):
-        print_review(reviewed, plugin)
+        _print_review(reviewed, plugin)
     is_shown = plugin.fingerprint is None or plugin.fingerprint.publish_keys == plugin.publish_keys
     if plugin.may_run and is_shown and decision.is_empty:
         click.echo(f"{plugin.name} is approved as it is.", err=True)
@@ -262,3 +267,67 @@ def _print_state(common: CommonOptions, source: PluginSource, before: Plugin) ->
         print_json(plugin_to_json(plugin))
     elif not common.quiet:
         click.echo(f"{plugin.name} is {plugin.state}{': ' + plugin.reason if plugin.reason else ''}")
+
+
+def _print_review(reviewed: PluginReview, plugin: Plugin) -> None:
+    review, manifest = reviewed.review, reviewed.manifest
+    click.echo(f"{click.style(escape_unprintable(review.name), bold=True)}  ({review.state}, {plugin.origin})\n")
+    _print_field("folder", str(review.folder))
+    _print_field("runs", review.command_line)
+    _print_field("as", shlex.join(review.argv))
+    _print_field("in a shell", "YES: /bin/sh runs the whole line" if review.shell else "no")
+    if manifest.type is PluginType.SYNCHRONOUS:
+        _print_field("detached", _describe_detached(reviewed))
+    _print_field("kind", f"{manifest.type}, risk {manifest.risk}, at most {manifest.timeout_s:g} s")
+    if review.claims_read:
+        standing = (
+            "confirmed: models run it without asking" if review.read_confirmed else "not confirmed: models must ask"
+        )
+        _print_field("read-only", standing)
+    _print_access(reviewed)
+    print_table([("environment ", " ".join(map(escape_unprintable, review.environment)))])
+    click.echo("\nApproved files, with their SHA-256:")
+    for path, digest in sorted(review.files.items()):
+        click.echo(f"  {escape_unprintable(digest)}  {escape_unprintable(path)}")
+    click.echo(f"  {review.digest}  (all files, the manifest and the command)")
+    _print_lines("Changed since the approval:", review.changed)
+    _print_lines("Manifest, approved and current:", review.manifest_diff.splitlines())
+    _print_lines("Description for models:", tool_spec(manifest).description.split("\n"))
+    _print_lines("Parameters for models:", json_text(tool_spec(manifest).parameters).split("\n"))
+    _print_lines("Function definition in a chat:", json_text(to_function(tool_spec(manifest))).split("\n"))
+    _print_lines(f"{{{{VCP{review.name}}}}} in a prompt:", write_plugin(manifest).split("\n"))
+    _print_lines("Warnings:", [format_problem(problem, review.folder) for problem in reviewed.problems])
+
+
+def _describe_detached(reviewed: PluginReview) -> str:
+    """Say whether the plugin may work on after its answer, and how long."""
+    if not reviewed.review.detached:
+        return "no: processes left after its answer are stopped"
+    minutes = reviewed.manifest.detached_timeout_s / 60
+    return f"YES: for at most {minutes:g} min after its answer, as a task that can be cancelled"
+
+
+def _print_access(reviewed: PluginReview) -> None:
+    """Print what it may reach as decided, and the other decisions."""
+    others = []
+    for option in reviewed.access:
+        if option.choice is reviewed.review.access:
+            _print_field("may reach", "; ".join(option.reach))
+            missing = f" ({'; '.join(option.confinement.missing)})" if option.confinement.missing else ""
+            _print_field("confinement", f"{option.confinement.level}{missing}")
+        else:
+            others.append(f"--access {option.choice}: {'; '.join(option.reach)}")
+    for line in others:
+        _print_field("or", line)
+
+
+def _print_field(title: str, text: str) -> None:
+    """Print a field, never truncated or wrapped."""
+    click.echo(f"{title:<12}  {escape_unprintable(text)}")
+
+
+def _print_lines(title: str, lines: "tuple[str, ...] | list[str]") -> None:
+    if any(lines):
+        click.echo(f"\n{title}")
+        for line in lines:
+            click.echo(f"  {escape_unprintable(line.replace(chr(9), '    '))}")

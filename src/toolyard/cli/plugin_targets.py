@@ -9,10 +9,9 @@ import click
 from toolyard.cli.common_options import CommonOptions
 from toolyard.config import Config, load_config
 from toolyard.errors import ToolyardError, UsageError
-from toolyard.plugins.archive_entries import escape_unprintable
-from toolyard.plugins.plugin import Origin, Plugin, PluginProblem, PluginState
-from toolyard.plugins.plugin_files import read_signature
+from toolyard.plugins.package.plugin import Origin, Plugin, PluginProblem, PluginState, read_signature
 from toolyard.protocol.arguments import find_nearest
+from toolyard.protocol.manifests.safe_text import escape_unprintable
 from toolyard.yard.plugin_source import PluginSource
 
 

@@ -12,15 +12,14 @@ from zoneinfo import ZoneInfo
 
 import click
 
-from toolyard.cli.common_options import CommonOptions
-from toolyard.cli.completers import complete_tools
-from toolyard.cli.output import print_json
+from toolyard.cli.common_options import CommonOptions, print_json
+from toolyard.cli.completion import complete_tools
 from toolyard.cli.table import Row, escape_unprintable, print_rows
 from toolyard.engine.clock import SystemClock
 from toolyard.errors import ToolyardError, UsageError
 from toolyard.hosts.open_yard import open_yard
 from toolyard.own_command import OwnCommand
-from toolyard.protocol.failure import Failure
+from toolyard.protocol.envelope import Failure
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.store import PageCursor, Query, Record
 from toolyard.yard.yard import Yard
@@ -62,10 +61,10 @@ class RecordFilter:
     async def find(self, yard: Yard, kind: str) -> list[Record]:
         """Return the newest matching records, after recovering those of dead processes."""
         if not yard.config.settings.database:  # hosts that share a database recover it themselves
-            await yard.recover()
+            await yard.state.recover()
         after = None
         if self.before:
-            last = await yard.store.get(kind, self.before)
+            last = await yard.state.store.get(kind, self.before)
             if last is None:
                 raise UsageError(f"--before: there is no {kind} '{self.before}'")
             after = PageCursor(at=last.created, id=last.id)
@@ -74,7 +73,7 @@ class RecordFilter:
             states=self.state, tool=self.tool, caller=self.caller, text=self.search, since=since, codes=self.code,
             project=None if self.all_projects else yard.project,
         )  # fmt: skip
-        return await yard.store.find(kind, query, limit=self.limit, after=after)
+        return await yard.state.store.find(kind, query, limit=self.limit, after=after)
 
 
 def filter_options(

@@ -5,11 +5,10 @@ import sys
 
 import click
 
-from toolyard.cli.common_options import CommandGroup, CommonOptions, common_options
-from toolyard.cli.completers import complete_files
-from toolyard.cli.output import print_json
-from toolyard.errors import UsageError
-from toolyard.protocol.replies.prompt import Language, write_prompt
+from toolyard.cli.common_options import CommandGroup, CommonOptions, common_options, print_json
+from toolyard.cli.completion import complete_files
+from toolyard.cli.request import read_model_text
+from toolyard.protocol.replies.reply_prompt import Language, write_prompt
 from toolyard.protocol.reply import parse_reply
 from toolyard.render.render import DEFAULT_WIDTH, Target, render_parsed
 
@@ -36,7 +35,7 @@ def parse(common: CommonOptions, file: str) -> None:  # noqa: ARG001 it prints J
 
     Exits with 1 if the text is not a structured reply.
     """
-    reply = parse_reply(_read_text(file))
+    reply = parse_reply(read_model_text(file))
     print_json(reply.to_dict())
     sys.exit(0 if reply.ok else 1)
 
@@ -57,7 +56,7 @@ def render(common: CommonOptions, file: str, to: str | None, lang: str) -> None:
     """
     usual = Target.JSON if common.json else Target.TERMINAL if sys.stdout.isatty() else Target.MARKDOWN
     target = Target(to) if to else usual
-    reply = parse_reply(_read_text(file))
+    reply = parse_reply(read_model_text(file))
     colour = target is Target.TERMINAL and _has_colour()
     width = shutil.get_terminal_size((DEFAULT_WIDTH, 24)).columns
     shown = render_parsed(reply, target, Language(lang), width=width, colour=colour)
@@ -71,16 +70,6 @@ def render(common: CommonOptions, file: str, to: str | None, lang: str) -> None:
 def prompt_(common: CommonOptions, lang: str) -> None:  # noqa: ARG001
     """Print the system prompt that requests this format."""
     click.echo(write_prompt(Language(lang)), nl=False)
-
-
-def _read_text(file: str) -> str:
-    """Read a text; invalid UTF-8 becomes U+FFFD, so that a reply with one bad character can still be read."""
-    try:
-        with click.open_file(file, "rb") as stream:
-            data: bytes = stream.read()
-    except OSError as error:
-        raise UsageError(f"cannot read '{file}': {error.strerror or error}") from error
-    return data.decode("utf-8", errors="replace")
 
 
 def _has_colour() -> bool:

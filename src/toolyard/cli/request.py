@@ -5,11 +5,10 @@ from pathlib import Path
 
 import click
 
-from toolyard.cli.common_options import CommandGroup, CommonOptions, common_options
-from toolyard.cli.completers import complete_files
-from toolyard.cli.output import print_json
+from toolyard.cli.common_options import CommandGroup, CommonOptions, common_options, print_json
+from toolyard.cli.completion import complete_files
 from toolyard.errors import UsageError
-from toolyard.protocol.markers import parse_requests
+from toolyard.protocol.requests.scanner import parse_requests
 
 
 @click.group("request", cls=CommandGroup, short_help="Parse tool requests in model output.")
@@ -26,11 +25,11 @@ def parse(_: CommonOptions, file: str) -> None:
 
     An invalid request is printed with its problem.
     """
-    print_json(parse_requests(_read(file)))
+    print_json(parse_requests(read_model_text(file)))
 
 
-def _read(file: str) -> str:
-    """Read a text unchanged, line endings included; invalid UTF-8 becomes U+FFFD."""
+def read_model_text(file: str) -> str:
+    """Read a text of a model from a file or stdin, unchanged; invalid UTF-8 becomes U+FFFD."""
     try:
         raw = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
     except OSError as error:

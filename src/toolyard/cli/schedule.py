@@ -5,11 +5,10 @@ import sys
 
 import click
 
-from toolyard.cli.audit_record import cli_actor
-from toolyard.cli.common_options import CommandGroup, CommonOptions, common_options
-from toolyard.cli.completers import complete_tools
+from toolyard.cli.audit import cli_actor
+from toolyard.cli.common_options import CommandGroup, CommonOptions, common_options, print_json
+from toolyard.cli.completion import complete_tools
 from toolyard.cli.local_call import make_call, parse_tool_pairs
-from toolyard.cli.output import print_json
 from toolyard.cli.records import (
     RecordFilter,
     filter_options,
@@ -22,13 +21,13 @@ from toolyard.cli.records import (
 from toolyard.cli.table import Row, state_cell
 from toolyard.engine.clock import SystemClock
 from toolyard.engine.ownership import is_owned
-from toolyard.engine.schedule_conditions import BLOCKED, LATE, LATE_TEXTS, PROPOSED
-from toolyard.engine.typed_time import normalize_time
+from toolyard.engine.schedule_time import normalize_time
+from toolyard.engine.schedules import BLOCKED, LATE, LATE_TEXTS, PROPOSED
 from toolyard.errors import ToolyardError, UsageError
 from toolyard.own_command import OwnCommand
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.manifests.safe_text import escape_hidden
-from toolyard.protocol.schedule import SCHEDULE, LateReason, Schedule, ScheduleState
+from toolyard.protocol.records.schedule_record import SCHEDULE, LateReason, Schedule, ScheduleState
 from toolyard.yard.yard import Yard
 
 _HEADS = ("ID", "STATE", "TOOL", "TIME", "IN", "WHAT")
@@ -67,12 +66,12 @@ def add(common: CommonOptions, tool: str, pairs: tuple[str, ...], at: str, cron:
     async def work(yard: Yard) -> JsonObject:
         call = make_call(yard, tool, parse_tool_pairs(yard, tool, pairs))
         when = normalize_time(at, yard.config.zone, SystemClock().now())
-        submitted = await yard.schedules.submit(call, at=when, cron=cron)
+        submitted = await yard.state.schedules.submit(call, at=when, cron=cron)
         detail: JsonObject = {"at": when, "cron": cron}
-        await yard.audit.record(
+        await yard.state.audit.record(
             "schedule.created", cli_actor(yard.config), tool=tool, target=submitted.id, detail=detail
         )
-        schedule = yard.schedules.to_json(submitted)
+        schedule = yard.state.schedules.to_json(submitted)
         return {**schedule, "server": is_owned(yard.config.home)}
 
     schedule = run_in_yard(common, work)
@@ -97,13 +96,13 @@ def allow(common: CommonOptions, id_: str) -> None:
     """Approve a schedule to run without asking, such as an imported one."""
 
     async def work(yard: Yard) -> JsonObject | None:
-        record = await yard.schedules.get(id_)
+        record = await yard.state.schedules.get(id_)
         if record is None:
             raise unknown_record(yard.config.own_command, "schedule", id_)
-        if not await yard.schedules.allow(id_):
+        if not await yard.state.schedules.allow(id_):
             return None
-        await yard.audit.record("schedule.allowed", cli_actor(yard.config), tool=record.tool, target=id_)
-        return yard.schedules.to_json(record)
+        await yard.state.audit.record("schedule.allowed", cli_actor(yard.config), tool=record.tool, target=id_)
+        return yard.state.schedules.to_json(record)
 
     schedule = run_in_yard(common, work)
     if schedule is None:
@@ -122,9 +121,9 @@ def cancel(common: CommonOptions, id_: str) -> None:
     """Cancel a schedule permanently."""
 
     async def work(yard: Yard) -> bool:
-        if await yard.schedules.get(id_) is None:
+        if await yard.state.schedules.get(id_) is None:
             raise unknown_record(yard.config.own_command, "schedule", id_)
-        return await yard.schedules.cancel(id_)
+        return await yard.state.schedules.cancel(id_)
 
     if not run_in_yard(common, work):
         raise _ended(common.own_command, id_)
@@ -152,7 +151,7 @@ def run(common: CommonOptions, id_: str | None) -> None:
 
 async def _page(yard: Yard, filter_: RecordFilter) -> list[tuple[JsonObject, Row]]:
     stored = [Schedule.from_record(record) for record in await filter_.find(yard, SCHEDULE)]
-    schedules = await yard.schedules.list_json(
+    schedules = await yard.state.schedules.list_json(
         stored, is_served=is_owned(yard.config.home) or bool(yard.config.settings.database)
     )
     return [(one, _row(one, yard.config.own_command.for_home)) for one in schedules]
@@ -182,16 +181,16 @@ def _describe(one: JsonObject, own_command: OwnCommand) -> str:
 
 
 async def _run(yard: Yard, id_: str | None) -> list[JsonObject]:
-    await yard.recover()
+    await yard.state.recover()
     if id_ is None:
-        claimed = await yard.schedules.run_due()
-    elif await yard.schedules.get(id_) is None:
+        claimed = await yard.state.schedules.run_due()
+    elif await yard.state.schedules.get(id_) is None:
         raise unknown_record(yard.config.own_command, "schedule", id_)
     else:
-        claimed = [id_] if await yard.schedules.run_by_hand(id_) else []
+        claimed = [id_] if await yard.state.schedules.run_by_hand(id_) else []
         if not claimed:
             raise _ended(yard.config.own_command, id_)
-    await yard.schedules.drain()
+    await yard.state.schedules.drain()
     return [await _read_last_run(yard, one) for one in claimed]
 
 
@@ -200,7 +199,7 @@ def _ended(own_command: OwnCommand, id_: str) -> ToolyardError:
 
 
 async def _read_last_run(yard: Yard, id_: str) -> JsonObject:
-    schedule = await yard.schedules.get(id_)
+    schedule = await yard.state.schedules.get(id_)
     if schedule is None or not schedule.runs:
         raise unknown_record(yard.config.own_command, "schedule", id_)
     return {"id": id_, "tool": schedule.tool, **schedule.runs[-1].to_body()}

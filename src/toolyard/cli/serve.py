@@ -1,4 +1,8 @@
-"""``toolyard serve``: the server of a home."""
+"""``toolyard serve``: the server of a home.
+
+``--example`` serves the example project, a small shop with files worth asking about, for those who have no project at
+hand.
+"""
 
 import asyncio
 import logging
@@ -7,23 +11,27 @@ import shlex
 import shutil
 import signal
 import sys
+import tempfile
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from toolyard import __version__
 from toolyard.cli.common_options import Command, CommonOptions, common_options
-from toolyard.cli.database_option import database_option
+from toolyard.cli.login import print_qr_code
 from toolyard.cli.plugin_targets import warn_about_broken
-from toolyard.cli.qr_code import print_qr_code
-from toolyard.cli.serve_options import ServeOptions, serve_options
+from toolyard.cli.server_options import ServeOptions, database_option, serve_options
 from toolyard.config import Config, find_home
-from toolyard.engine.masking import Mask
-from toolyard.errors import UsageError
+from toolyard.errors import ToolyardError, UsageError
 from toolyard.process_memory import protect_memory
+from toolyard.protocol.mask import Mask
+from toolyard.shipped_files import find_shipped_folder
 
 if TYPE_CHECKING:
-    from toolyard.web.server import Server, ServerOptions
+    from toolyard.web.server.lifecycle import Server, ServerOptions
+
+_EXAMPLE = "example"
 
 
 @click.command("serve", cls=Command, short_help="Run the server.")
@@ -48,9 +56,9 @@ def command(common: CommonOptions, serve: ServeOptions, shows_qr: bool, database
         common = _use_example_project(common)
     import uvloop
 
-    from toolyard.web.server import ServerOptions
-    from toolyard.web.systemd import take_activated_socket
-    from toolyard.web.tls import TlsOptions
+    from toolyard.web.server.certificate import TlsOptions
+    from toolyard.web.server.lifecycle import ServerOptions
+    from toolyard.web.server.systemd import take_activated_socket
 
     config = common.serving_config()
     listening = take_activated_socket(config.environ)
@@ -73,7 +81,6 @@ def command(common: CommonOptions, serve: ServeOptions, shows_qr: bool, database
 
 def _use_example_project(common: CommonOptions) -> CommonOptions:
     """Return the options with the example project, which is created if it is not there yet."""
-    from toolyard.cli.example_project import create_example_project, find_example_folder
 
     if common.project:
         raise UsageError("--example and --project name two projects: choose one")
@@ -85,7 +92,7 @@ def _use_example_project(common: CommonOptions) -> CommonOptions:
 
 def _require_reachable(config: Config, options: "ServerOptions") -> None:
     """Refuse a QR code that no phone could use. Raises UsageError."""
-    from toolyard.web.listener import is_loopback
+    from toolyard.web.server.listener import is_loopback
 
     if is_loopback(options.host) and not config.settings.public_url:
         raise UsageError(
@@ -95,9 +102,9 @@ def _require_reachable(config: Config, options: "ServerOptions") -> None:
 
 
 async def _serve(common: CommonOptions, config: Config, options: "ServerOptions", *, shows_qr: bool) -> None:
-    from toolyard.web.logs import JsonFormatter, QueuedLog
-    from toolyard.web.server import Server
-    from toolyard.web.systemd import ServiceNotifier
+    from toolyard.web.server.lifecycle import Server
+    from toolyard.web.server.logs import JsonFormatter, QueuedLog
+    from toolyard.web.server.systemd import ServiceNotifier
 
     server = Server(config, options)
     log = QueuedLog(sys.stderr, JsonFormatter(Mask([*server.config.secrets, server.key]).text))
@@ -178,3 +185,39 @@ def _find_program() -> str:
     if found is not None and os.path.samefile(found, started):
         return "toolyard"
     return shlex.quote(os.path.abspath(started))
+
+
+def find_example_folder(home: Path) -> Path:
+    """Return the place of the example project: beside the home, because tools reach nothing inside it."""
+    return home.with_name(f"{home.name}-{_EXAMPLE}")
+
+
+def create_example_project(folder: Path) -> bool:
+    """Create the example project, complete or not at all; False when the folder exists. Raises ToolyardError."""
+    source = find_shipped_folder(_EXAMPLE)
+    if source is None:
+        raise ToolyardError("the example project is not part of this installation: name a project with --project")
+    try:
+        if folder.is_dir():
+            return False
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=f".{folder.name}-", dir=folder.parent) as draft:
+            made = Path(draft, folder.name)
+            _copy_files(source, made)
+            made.rename(folder)
+    except OSError as error:
+        raise ToolyardError(
+            f"the example project cannot be created in {folder}: {error.strerror or error}; name another project with "
+            "--project"
+        ) from error
+    return True
+
+
+def _copy_files(source: Path, target: Path) -> None:
+    """Copy the contents of the files, with the rights of new ones: an installation may be read-only."""
+    for place, folders, names in os.walk(source):
+        folders[:] = [name for name in folders if name != "__pycache__"]
+        into = target / Path(place).relative_to(source)
+        into.mkdir()
+        for name in names:
+            (into / name).write_bytes(Path(place, name).read_bytes())

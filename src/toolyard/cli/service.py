@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from toolyard.cli.common_options import CommandGroup, CommonOptions, common_options
-from toolyard.cli.output import print_json
-from toolyard.cli.serve_options import ServeOptions, serve_options
-from toolyard.cli.service_definition import MARK, ServiceDefinition, Supervisor
+from toolyard.cli.common_options import CommandGroup, CommonOptions, common_options, print_json
+from toolyard.cli.server_options import ServeOptions, serve_options
+from toolyard.cli.service_managers import MARK, ServiceDefinition, Supervisor
 from toolyard.config import Config, load_config
 from toolyard.errors import StorageUnwritable, ToolyardError, UsageError
 
@@ -143,8 +142,7 @@ def remove(common: CommonOptions, name: str, is_system: bool) -> None:
 
 
 def _open_supervisor(name: str, *, is_system: bool) -> Supervisor:
-    from toolyard.cli.launchd_service import Launchd
-    from toolyard.cli.systemd_service import Systemd
+    from toolyard.cli.service_managers import Launchd, Systemd
 
     if not _NAME.fullmatch(name):
         raise UsageError(f"--name: '{name}' is no name of a service: use letters, digits, '.', '_' and '-'")
@@ -174,8 +172,8 @@ def _find_config(common: CommonOptions, *, is_system: bool, run_as: str | None) 
 
 
 def _define(config: Config, serve: ServeOptions, name: str, user: str) -> ServiceDefinition:
-    from toolyard.web.listener import require_safe_address
     from toolyard.web.security.owner_key import read_owner_key
+    from toolyard.web.server.listener import require_safe_address
 
     require_safe_address(serve.host, read_owner_key(config.home), allow_remote=serve.allow_remote)
     port = config.settings.port if serve.port is None else serve.port
@@ -237,7 +235,7 @@ def _require_ours(files: "Mapping[Path, str]") -> None:
 
 def _require_startable(config: Config, supervisor: Supervisor, name: str) -> None:
     """Refuse to install a service that could not start: without its manager, or on a home that a server uses."""
-    from toolyard.web.presence import read_presence
+    from toolyard.web.server.running_server import read_presence
 
     state, presence = supervisor.read_state(name), read_presence(config.home)
     if state.active == "unknown":
@@ -251,7 +249,7 @@ def _require_startable(config: Config, supervisor: Supervisor, name: str) -> Non
 
 def _find_server_url(supervisor: Supervisor, name: str) -> str | None:
     """Return the URL of the running server of a service, which is in the home that its command names."""
-    from toolyard.web.presence import read_presence
+    from toolyard.web.server.running_server import read_presence
 
     words = supervisor.read_command(name)
     presence = read_presence(Path(words[words.index(_HOME_WORD) + 1])) if _HOME_WORD in words[:-1] else None

@@ -1,4 +1,7 @@
-"""Tables on a terminal: aligned with wide characters, and free of control characters."""
+"""Texts on a terminal: tables aligned with wide characters, and arguments for a person who approves a call.
+
+Nothing of them is hidden: control and invisible characters are escaped or removed.
+"""
 
 import re
 import shutil
@@ -9,6 +12,8 @@ from dataclasses import dataclass
 
 import click
 
+from toolyard.cli.common_options import json_text
+from toolyard.protocol.json import Json
 from toolyard.protocol.manifests.safe_text import is_hidden
 
 _GAP = "  "
@@ -18,6 +23,13 @@ _CLOSING = "，。、；：？！）」』】》〉”’…"  # never at the st
 _COMMAND = "'toolyard "  # the beginning of a command for people to copy, which no line break may spoil
 _PIECES = re.compile(rf"(?:{_COMMAND}.*?'(?=[;,.:)]|$)\S*|[{_WIDE}]|[^\s{_WIDE}]+)[{_CLOSING}]* *")
 _LEAST = 10
+_COLOURS = {
+    "green": ("succeeded", "success", "done", "allowed", "allow"),
+    "yellow": ("partial", "expired", "interrupted", "cancelled", "late", "blocked"),
+    "red": ("failed", "error", "timed_out", "denied", "deny"),
+    "cyan": ("running", "waits", "waiting_callback", "pending", "scheduled"),
+}
+_COLOUR_OF = {state: colour for colour, states in _COLOURS.items() for state in states}
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,14 +39,6 @@ class Cell:
 
 
 Row = Sequence[str | Cell]
-
-_COLOURS = {
-    "green": ("succeeded", "success", "done", "allowed", "allow"),
-    "yellow": ("partial", "expired", "interrupted", "cancelled", "late", "blocked"),
-    "red": ("failed", "error", "timed_out", "denied", "deny"),
-    "cyan": ("running", "waits", "waiting_callback", "pending", "scheduled"),
-}
-_COLOUR_OF = {state: colour for colour, states in _COLOURS.items() for state in states}
 
 
 def state_cell(state: str) -> Cell:
@@ -135,3 +139,23 @@ def print_table(rows: Sequence[Sequence[str]], *, indent: str = "") -> None:
         lead = indent + "".join(cell + " " * (wide - display_width(cell) + 2) for cell, wide in cells)
         for number, line in enumerate(wrap(row[-1], room)):
             click.echo((lead if number == 0 else " " * before) + line)
+
+
+def format_arguments(arguments: Json) -> list[str]:
+    """Return the lines of all arguments; control and invisible characters are escaped."""
+    if not isinstance(arguments, dict):
+        return _indent("", json_text(arguments))
+    if not arguments:
+        return ["  (no arguments)"]
+    return [line for name, value in arguments.items() for line in _format_argument(name, value)]
+
+
+def _format_argument(name: str, value: Json) -> list[str]:
+    text = value if isinstance(value, str) else json_text(value)
+    title = escape_unprintable(name.replace("\n", "\\n"))
+    return [f"  {title}: {escape_unprintable(text)}"] if "\n" not in text else _indent(f"{title}:", text)
+
+
+def _indent(title: str, text: str) -> list[str]:
+    lines = [f"    {escape_unprintable(line)}" for line in text.split("\n")]
+    return [f"  {title}", *lines] if title else lines

@@ -7,9 +7,8 @@ import sys
 import click
 
 from toolyard.cli.call import CallRequest
-from toolyard.cli.common_options import CommandGroup, CommonOptions, common_options
+from toolyard.cli.common_options import CommandGroup, CommonOptions, common_options, print_json
 from toolyard.cli.detach import print_answer, run_detached
-from toolyard.cli.output import print_json
 from toolyard.cli.records import (
     RecordFilter,
     describe_project,
@@ -25,8 +24,8 @@ from toolyard.cli.records import (
 from toolyard.cli.table import Row, state_cell
 from toolyard.engine.tasks import repeat_arguments
 from toolyard.errors import UsageError
+from toolyard.protocol.records.task_record import KIND, Task, TaskState, write_result
 from toolyard.protocol.store import Query
-from toolyard.protocol.task import KIND, Task, TaskState, write_result
 from toolyard.yard.yard import Yard
 
 _HEADS = ("ID", "STATE", "PLUGIN", "STARTED", "WHAT")
@@ -93,8 +92,8 @@ def retry(common: CommonOptions, name: str, detach: bool) -> None:
 
 
 async def _get_task(yard: Yard, name: str) -> Task:
-    await yard.recover()
-    task = await yard.tasks.get(name)
+    await yard.state.recover()
+    task = await yard.state.tasks.get(name)
     if task is None:
         raise unknown_record(yard.config.own_command, "task", name)
     return task
@@ -104,15 +103,15 @@ async def _cancel(yard: Yard, names: tuple[str, ...]) -> tuple[list[str], list[s
     tasks = [await _get_task(yard, name) for name in names]
     for name, task in zip(names, tasks, strict=True):
         require_project(yard, task.project, f"the task {name}", "task cancel", name)
-    won = [await yard.tasks.cancel(task.id) for task in tasks]
+    won = [await yard.state.tasks.cancel(task.id) for task in tasks]
     pairs = list(zip(tasks, won, strict=True))
     return [task.id for task, done in pairs if done], [task.id for task, done in pairs if not done]
 
 
 async def _cancel_all(yard: Yard) -> tuple[list[str], list[str]]:
     cancelled: list[str] = []
-    while page := await yard.tasks.page(Query(states=(TaskState.WAITING,), project=yard.project), limit=_PAGE):
-        won = await asyncio.gather(*(yard.tasks.cancel(task.id) for task in page))
+    while page := await yard.state.tasks.page(Query(states=(TaskState.WAITING,), project=yard.project), limit=_PAGE):
+        won = await asyncio.gather(*(yard.state.tasks.cancel(task.id) for task in page))
         cancelled += [task.id for task, done in zip(page, won, strict=True) if done]
     return cancelled, []
 

@@ -1,4 +1,4 @@
-"""``toolyard tools``: list and show tools."""
+"""``toolyard tools``: list, show and export tools."""
 
 import asyncio
 import json
@@ -7,17 +7,15 @@ from typing import Any
 
 import click
 
-from toolyard.cli.common_options import CommandGroup, CommonOptions, common_options
-from toolyard.cli.completers import complete_tools
-from toolyard.cli.output import print_json
+from toolyard.cli.common_options import Command, CommandGroup, CommonOptions, common_options, print_json
+from toolyard.cli.completion import complete_tools
 from toolyard.cli.plugin_targets import warn_about_broken
 from toolyard.cli.table import print_table
-from toolyard.cli.tools_export import export_
+from toolyard.dialects.tool_specs import Format, export
 from toolyard.errors import ToolyardError
 from toolyard.hosts.open_yard import open_yard
-from toolyard.protocol.failure import Failure
-from toolyard.protocol.tool import ToolSpec
-from toolyard.protocol.tool_json import spec_to_json
+from toolyard.protocol.envelope import Failure
+from toolyard.protocol.tool import ToolSpec, spec_to_json
 
 
 @click.group("tools", cls=CommandGroup, invoke_without_command=True, short_help="List, show and export tools.")
@@ -26,6 +24,32 @@ def command(common: CommonOptions) -> None:
     """List, show and export tools."""
     if click.get_current_context().invoked_subcommand is None:
         _print_list(common)
+
+
+@click.command("export", cls=Command)
+@click.argument("names", metavar="[NAME]...", nargs=-1, shell_complete=complete_tools)
+@click.option(
+    "--format",
+    "format_",
+    type=click.Choice([one.value for one in Format]),
+    default=Format.OPENAI.value,
+    show_default=True,
+    help="Format: tools of a request (openai, anthropic), a tools/list result (mcp), or prompt text (vcp).",
+)
+@common_options
+def export_(common: CommonOptions, names: tuple[str, ...], format_: str) -> None:
+    """Print the definitions of all or the named tools as JSON; with vcp as prompt text.
+
+    \b
+    toolyard tools export --format openai
+    toolyard tools export Read Edit --format anthropic
+    """
+    target = Format(format_)
+    definitions = [export(spec, target) for spec in asyncio.run(_find_specs(common, names))]
+    if target is Format.VCP and not common.json:
+        click.echo("\n\n---\n\n".join(str(one["text"]) for one in definitions))
+    else:
+        print_json({"tools": definitions} if target is Format.MCP else definitions)
 
 
 command.add_command(export_)
@@ -87,3 +111,11 @@ def _properties(spec: ToolSpec) -> dict[str, Any]:
 def _parameter_row(name: str, schema: dict[str, Any]) -> tuple[str, str, str]:
     default = f"[{json.dumps(schema['default'], ensure_ascii=False)}] " if "default" in schema else ""
     return name, str(schema.get("type", "")), f"{default}{schema.get('description', '')}"
+
+
+async def _find_specs(common: CommonOptions, names: tuple[str, ...]) -> list[ToolSpec]:
+    async with open_yard(common.config(), serves=False) as yard:
+        try:
+            return [yard.tools.get(name).spec for name in names] or [tool.spec for tool in yard.tools]
+        except Failure as failure:
+            raise ToolyardError(f"{failure.message} {failure.hint}") from failure

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 import click
 
 from toolyard.cli.common_options import Command, CommonOptions, common_options
-from toolyard.cli.database_option import database_option
+from toolyard.cli.server_options import database_option
 from toolyard.config import Config
 from toolyard.errors import StorageError, UsageError
 from toolyard.process_memory import protect_memory
@@ -58,7 +58,7 @@ async def _run_worker(config: Config, database: str, *, quiet: bool) -> None:
     async with open_yard(config, database) as yard:
         upkeep = [
             asyncio.create_task(work)
-            for work in (_run_repeatedly(yard.schedules.serve), _run_repeatedly(lambda: _sweep(yard)))
+            for work in (_run_repeatedly(yard.state.schedules.serve), _run_repeatedly(lambda: _sweep(yard)))
         ]
         try:
             if not quiet:
@@ -69,12 +69,12 @@ async def _run_worker(config: Config, database: str, *, quiet: bool) -> None:
             for task in upkeep:
                 task.cancel()
             await asyncio.wait(upkeep)
-            await yard.schedules.drain()
+            await yard.state.schedules.drain()
 
 
 async def _sweep(yard: Yard) -> None:
     while True:
-        await yard.sweep()
+        await yard.state.sweep()
         await asyncio.sleep(_SWEEP_S)
 
 

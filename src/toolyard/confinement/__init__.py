@@ -1,10 +1,10 @@
 """Confinement: a child process can do what its profile says, and nothing else.
 
     profile      a value: the trees a program may read or write, its network, its sockets
-    start        start a process under a profile
+    start        start a process under a profile; contain one, so that it leaves nothing behind
+    thread       confine the calling thread: each step in its order, capabilities among them
     landlock     the kernel's allow-list of files, signals and abstract sockets
     seccomp      the system calls that no confined program needs, and the sockets that it may not open
-    privileges   capabilities, and the rule that nothing gives new ones
     namespace    a network or a view of the files of its own, where the kernel offers it
     level        what this machine can enforce for a profile, in words
 

@@ -63,7 +63,7 @@ def restrict_thread(trees: Iterable[tuple[int, int]], *, tcp_ports: Iterable[int
     """Confine the calling thread to ``trees``: descriptors of files and folders with READ, WRITE or DEVICE.
 
     ``tcp_ports`` are the only ports it may connect to, where the kernel knows that; None: any. The thread must not be
-    able to gain privileges (``privileges.forbid_new``). Raises OSError.
+    able to gain privileges (``thread.forbid_new_privileges``). Raises OSError.
     """
     version = interface_version()
     handled = _HANDLED[min(version, max(_HANDLED))]

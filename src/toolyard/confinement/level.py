@@ -4,9 +4,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 
-from toolyard.confinement import bubblewrap, landlock, linux, seccomp
+from toolyard.confinement import landlock, linux, seccomp
 from toolyard.confinement.profile import Network, Profile
-from toolyard.confinement.start import can_enter_directly, can_enter_with_program, can_make_read_only
+from toolyard.confinement.start import (
+    can_enter_directly,
+    can_enter_with_program,
+    can_make_read_only,
+    can_use_bubblewrap,
+)
 from toolyard.message import Message
 from toolyard.protocol.access import ConfinementLevel
 
@@ -22,7 +27,7 @@ class Confinement:
 def measure_confinement(profile: Profile | None) -> Confinement:
     """Return how far ``profile`` is enforced on this machine; None: its owner wants it unconfined."""
     if profile is None:
-        reason = Message("confinement.unconfined", "its owner allowed it to run without confinement")
+        reason = Message("its owner allowed it to run without confinement")
         return Confinement(ConfinementLevel.NONE, (reason,))
     missing = list_missing_everywhere(own_processes=profile.own_processes)
     if not landlock.interface_version():
@@ -34,22 +39,18 @@ def measure_confinement(profile: Profile | None) -> Confinement:
 def _describe_missing_namespaces(profile: Profile) -> Iterator[Message]:
     if not can_make_read_only():
         yield Message(
-            "confinement.no_own_mounts",
             "this system does not allow a view of the files of its own to a program, so it can change the mode, owner "
-            "and times of files that its user owns",
+            "and times of files that its user owns"
         )
     if can_enter_namespaces():
         return
     if profile.covered:
         yield Message(
-            "confinement.cannot_cover",
-            "{folder} cannot be hidden from it on this system, so it does not start",
-            folder=profile.covered[0],
+            "{folder} cannot be hidden from it on this system, so it does not start", folder=profile.covered[0]
         )
     elif profile.network is Network.PORTS:
         yield Message(
-            "confinement.no_namespaces",
-            "this system does not allow a network of its own to a program, so its list of hosts is not enforced",
+            "this system does not allow a network of its own to a program, so its list of hosts is not enforced"
         )
 
 
@@ -57,33 +58,27 @@ def _describe_missing_namespaces(profile: Profile) -> Iterator[Message]:
 def list_missing_everywhere(*, own_processes: bool = False) -> tuple[str, ...]:
     """Return what this machine cannot enforce, whatever the profile grants."""
     if not linux.IS_LINUX:
-        return (Message("confinement.not_linux", "plugins can be confined on 64-bit Linux only"),)
+        return (Message("plugins can be confined on 64-bit Linux only"),)
     version = landlock.interface_version()
     missing: list[Message] = []
     if not version:
         missing.append(
             Message(
-                "confinement.no_landlock",
-                "the kernel does not offer Landlock (it needs Linux 5.13 and `landlock` among its security modules)",
+                "the kernel does not offer Landlock (it needs Linux 5.13 and `landlock` among its security modules)"
             )
         )
-    elif version < landlock.VERSION_SCOPES and not (own_processes and bubblewrap.can_use()):
+    elif version < landlock.VERSION_SCOPES and not (own_processes and can_use_bubblewrap()):
         missing.append(
             Message(
-                "confinement.no_signal_scope",
                 "the kernel's Landlock (version {version}) cannot keep a program from signalling other processes of "
                 "the same user: that needs Linux 6.12",
                 version=version,
             )
         )
-    if own_processes and not bubblewrap.can_use():
-        missing.append(
-            Message("confinement.no_bubblewrap", "bubblewrap is not installed, or this system does not let it work")
-        )
+    if own_processes and not can_use_bubblewrap():
+        missing.append(Message("bubblewrap is not installed, or this system does not let it work"))
     if not seccomp.is_available():
-        missing.append(
-            Message("confinement.no_seccomp", "system calls and sockets cannot be filtered on this kind of machine")
-        )
+        missing.append(Message("system calls and sockets cannot be filtered on this kind of machine"))
     return tuple(missing)
 
 

@@ -1,9 +1,11 @@
 """Confine the calling thread: in the order in which each step is still allowed by the steps before it.
 
 Every path of a profile is opened once, without following links, and what was opened then is what is mounted and
-granted: a folder that is replaced while a program starts gives it nothing.
+granted: a folder that is replaced while a program starts gives it nothing. Of the privileges of root it keeps those
+for files, and neither it nor its children ever get others.
 """
 
+import ctypes
 import itertools
 import os
 import socket
@@ -13,13 +15,18 @@ from enum import IntEnum
 from errno import ELOOP
 from pathlib import PurePath
 
-from toolyard.confinement import landlock, linux, namespace, privileges, seccomp
+from toolyard.confinement import landlock, linux, namespace, seccomp
 from toolyard.confinement.profile import Network, Profile
-from toolyard.confinement.system_files import DEVICES, list_readable_trees
+from toolyard.confinement.program_files import DEVICES, list_readable_trees
 from toolyard.message import Message
 
 _ABSENT = (FileNotFoundError, NotADirectoryError)
 _MISSING = (*_ABSENT, PermissionError)
+_SET_NO_NEW_PRIVILEGES, _DROP_BOUND, _AMBIENT, _AMBIENT_CLEAR_ALL = 38, 24, 47, 4
+_CAPABILITY_VERSION = 0x20080522
+# root's files stay usable: change owner, ignore modes, act as owner, keep set-id bits
+_KEPT_CAPABILITIES = frozenset({0, 1, 3, 4})
+_MAX_CAPABILITIES = 64
 
 
 class Probe(IntEnum):
@@ -92,9 +99,7 @@ def _open(path: str) -> int:
     except OSError as error:
         if error.errno != ELOOP:
             raise
-        message = Message(
-            "confinement.became_link", "{path} has become a link, or leads through one, and is not granted", path=path
-        )
+        message = Message("{path} has become a link, or leads through one, and is not granted", path=path)
         raise OSError(ELOOP, message) from error
 
 
@@ -130,7 +135,7 @@ def _make_read_only(profile: Profile, opened: dict[str, int]) -> None:
 
 
 def _restrict_thread(profile: Profile, opened: dict[str, int]) -> None:
-    privileges.forbid_new()
+    forbid_new_privileges()
     version = landlock.interface_version()
     if version:
         own = (
@@ -138,7 +143,7 @@ def _restrict_thread(profile: Profile, opened: dict[str, int]) -> None:
             *((opened[path], landlock.WRITE) for path in profile.write if path in opened),
         )
         landlock.restrict_thread(itertools.chain(own, _open_system()))
-    privileges.drop_capabilities()
+    drop_capabilities()
     if seccomp.is_available():
         seccomp.restrict_thread(
             seccomp.CallRules(
@@ -161,3 +166,37 @@ def _open_system() -> Iterator[tuple[int, int]]:
             yield number, access
         finally:
             os.close(number)
+
+
+def forbid_new_privileges() -> None:
+    """Make sure that no program started from here gains privileges, by a set-id bit or otherwise. Raises OSError."""
+    linux.prctl(_SET_NO_NEW_PRIVILEGES, ctypes.c_ulong(1))
+
+
+def drop_capabilities() -> None:
+    """Give up what root can do beyond files, for this thread and what it starts. Raises OSError.
+
+    Another user gives up whatever it was given: a service may have a capability, which programs would inherit.
+    """
+    permitted = _read_permitted()
+    kept_ones = _KEPT_CAPABILITIES if os.geteuid() == 0 else frozenset[int]()
+    if not permitted and not kept_ones:
+        return
+    for capability in range(_MAX_CAPABILITIES):
+        if capability not in kept_ones:
+            try:
+                linux.prctl(_DROP_BOUND, ctypes.c_ulong(capability))
+            except OSError:  # EINVAL: there are no more; EPERM: the bound cannot be changed, and capset decides
+                break
+    linux.prctl(_AMBIENT, ctypes.c_ulong(_AMBIENT_CLEAR_ALL))
+    header = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION, 0)
+    kept = sum(1 << capability for capability in kept_ones) & permitted
+    linux.capset(header, (ctypes.c_uint32 * 6)(kept, kept, 0, 0, 0, 0))
+
+
+def _read_permitted() -> int:
+    with open("/proc/thread-self/status", "rb", buffering=0) as file:
+        for line in file.read().splitlines():
+            if line.startswith(b"CapPrm:"):
+                return int(line.split()[1], 16)
+    return 0

@@ -3,8 +3,7 @@
 from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
 if TYPE_CHECKING:
-    from toolyard.protocol.call import ToolCall
-    from toolyard.protocol.outcome import Outcome
+    from toolyard.protocol.tool import Outcome, ToolCall
 
 Dialect = Literal["envelope", "vcp", "backend", "openai", "anthropic", "mcp"]
 DIALECTS: Final[tuple[str, ...]] = get_args(Dialect)
@@ -18,13 +17,13 @@ def encode(dialect: str, call: "ToolCall", outcome: "Outcome", *, uuid: str) -> 
         case "envelope":
             return outcome.envelope.to_dict()
         case "vcp":
-            from toolyard.dialects import vcp
+            from toolyard.dialects import vcp_messages
 
-            return vcp.encode(outcome)
+            return vcp_messages.encode(outcome)
         case "backend":
-            from toolyard.dialects import backend
+            from toolyard.dialects import backend_message
 
-            return backend.encode(call, outcome, uuid=uuid)
+            return backend_message.encode(call, outcome, uuid=uuid)
         case "openai":
             from toolyard.dialects import openai
 
@@ -34,9 +33,9 @@ def encode(dialect: str, call: "ToolCall", outcome: "Outcome", *, uuid: str) -> 
 
             return anthropic.encode(call, outcome)
         case "mcp":
-            from toolyard.dialects import mcp
+            from toolyard.dialects import mcp_messages
 
-            return mcp.encode(outcome)
+            return mcp_messages.encode(outcome)
         case _:
             raise ValueError(f"unknown dialect {dialect!r}: choose one of {', '.join(DIALECTS)}")
 

@@ -6,10 +6,9 @@ Models read pictures of four formats, and PDF files. Other media are in the enve
 import json
 from typing import Any, Final
 
-from toolyard.dialects.content import list_parts
-from toolyard.protocol.call import ToolCall
+from toolyard.dialects.content_parts import list_parts
 from toolyard.protocol.content import Media
-from toolyard.protocol.outcome import Outcome
+from toolyard.protocol.tool import Outcome, ToolCall
 
 _BLOCKS: Final = {
     "image/png": "image",

@@ -60,18 +60,13 @@ def parse_servers(value: Json) -> tuple[list[ServerDeclaration], list[str]]:
     """Return the servers of a file, and the problems found in it."""
     servers = value.get(KEY, {}) if isinstance(value, dict) else None
     if not isinstance(servers, dict):
-        expected = Message(
-            "mcp.expected_servers",
-            'expected an object such as {{"mcpServers": {{"name": {{"command": "..."}}}}}}',
-        )
+        expected = Message('expected an object such as {{"mcpServers": {{"name": {{"command": "..."}}}}}}')
         return [], [expected]
     declared: list[ServerDeclaration] = []
     problems: list[str] = []
     for name, entry in servers.items():
         wrong = list(_find_problems(name, entry))
-        problems += [
-            Message("mcp.server_problem", "{name}: {problem}", name=name[:60], problem=problem) for problem in wrong
-        ]
+        problems += [Message("{name}: {problem}", name=name[:60], problem=problem) for problem in wrong]
         if not wrong and isinstance(entry, dict):
             declared.append(_parse_server(name, entry))
     return declared, problems
@@ -93,31 +88,29 @@ def expand_variables(text: str, values: Mapping[str, str]) -> str:
 
 def _find_problems(name: str, entry: Json) -> Iterator[str]:
     if not _NAME.fullmatch(name):
-        yield Message(
-            "mcp.invalid_name", "a name has up to 40 letters, digits, _ and -, and begins with a letter or digit"
-        )
+        yield Message("a name has up to 40 letters, digits, _ and -, and begins with a letter or digit")
     if not isinstance(entry, dict):
-        yield Message("mcp.expected_object", "expected an object")
+        yield Message("expected an object")
         return
     kind = entry.get("type") or entry.get("transport") or ""
     if kind == "sse":
-        yield Message("mcp.no_sse", "the old SSE transport is not supported: use the server's streamable HTTP address")
+        yield Message("the old SSE transport is not supported: use the server's streamable HTTP address")
     elif kind and kind != "stdio" and kind not in _HTTP:
-        yield Message("mcp.unknown_type", "unknown type '{type}': it is stdio or http", type=str(kind)[:40])
+        yield Message("unknown type '{type}': it is stdio or http", type=str(kind)[:40])
     if bool(entry.get("command")) == bool(entry.get("url")):
-        yield Message("mcp.command_or_url", "needs either a command or a url")
+        yield Message("needs either a command or a url")
     for key in ("command", "url", "cwd"):
         if not isinstance(entry.get(key) or "", str):
-            yield Message("mcp.must_be_text", "{key} must be a text", key=key)
+            yield Message("{key} must be a text", key=key)
     url = entry.get("url")
     if isinstance(url, str) and url and not url.startswith(("http://", "https://", "${")):
-        yield Message("mcp.url_scheme", "url must begin with http:// or https://")
+        yield Message("url must begin with http:// or https://")
     yield from _parse_access(entry.get("permissions"))[1]
     if not _is_texts(entry.get("args")):
-        yield Message("mcp.args_no_list", "args must be a list of texts")
+        yield Message("args must be a list of texts")
     for key in ("env", "headers"):
         if not isinstance(entry.get(key) or {}, dict) or not _is_texts(list((entry.get(key) or {}).values())):  # type: ignore[union-attr]
-            yield Message("mcp.must_be_object_of_texts", "{key} must be an object of texts", key=key)
+            yield Message("{key} must be an object of texts", key=key)
 
 
 def _parse_access(value: Json) -> tuple[Access, list[str]]:

@@ -1,12 +1,23 @@
-"""Messages of MCP that are read and written without the SDK: calls, their cancels and their results."""
+"""Messages of MCP that are read and written without the SDK: calls, their cancels and their results.
 
+Many clients show a model the ``content`` of a result only. So when that would be the text alone, the content read and
+the rest of the data follow it. The structured content is the envelope, or what an MCP server has sent.
+"""
+
+import json
 import re
+from collections.abc import Iterator
 from typing import Any, Final
+from urllib.parse import quote
 
+from toolyard.dialects.content_parts import list_parts
+from toolyard.protocol.content import Part, Text
 from toolyard.protocol.json import JsonObject, json_bytes, json_value
+from toolyard.protocol.tool import Outcome
+from toolyard.protocol.truncation import drop_repeats
 
+SPECIAL_ACTION: Final = "toolyard/specialAction"  # in ``_meta``: for the client, never for the model
 RequestId = str | int
-
 _PARAMS = {"name", "arguments", "_meta"}
 _PER_REQUEST = ("progressToken", "traceparent", "tracestate", "baggage")
 _ID = rb'"id"\s*:\s*(?:"([^"\\]*)"|(-?\d+))'
@@ -15,6 +26,56 @@ _ID_FIRST: Final = re.compile(rb"\s*\{\s*(?:" + _VERSION + rb"\s*,\s*)?" + _ID +
 _ID_LAST: Final = re.compile(rb",\s*" + _ID + rb"\s*(?:,\s*" + _VERSION + rb"\s*)?\}\s*$")
 _MAX_ID = 500  # bytes at either end of a reply in which its id stands
 _CALL, _CANCELLED = b'"tools/call"', b'"notifications/cancelled"'
+
+
+def encode(outcome: Outcome) -> dict[str, Any]:
+    action = outcome.extras.describe_action()
+    return {
+        "content": [_encode_part(part) for part in (*list_parts(outcome), *_list_data_parts(outcome))],
+        **_encode_structured(outcome),
+        "isError": outcome.envelope.error is not None,
+        **({"_meta": {SPECIAL_ACTION: action}} if action else {}),
+    }
+
+
+def drop_unfit_structure(result: dict[str, Any], *, only_objects: bool, has_own_schema: bool) -> None:
+    """Remove a structured content that a client would refuse; the content says all of it.
+
+    ``only_objects``: before 2026-07-28 it had to be an object. ``has_own_schema``: the tool declares one that is not
+    the envelope; the TypeScript SDK checks failures against it too.
+    """
+    no_object = only_objects and not isinstance(result.get("structuredContent"), dict)
+    if no_object or (has_own_schema and result["isError"]):
+        result.pop("structuredContent", None)
+
+
+def _encode_structured(outcome: Outcome) -> dict[str, Any]:
+    own = outcome.extras.mcp
+    if own is None:
+        return {"structuredContent": outcome.envelope.to_dict()}
+    return {"structuredContent": own["structured_content"]} if own else {}
+
+
+def _list_data_parts(outcome: Outcome) -> Iterator[Part]:
+    envelope = outcome.envelope
+    if envelope.error or list_parts(outcome) != (Text(envelope.text),):
+        return
+    data = drop_repeats(envelope.data, envelope.text, outcome.extras.content_key)
+    content = data.get("content")
+    if isinstance(content, str):
+        yield Text(content)
+    rest = {key: value for key, value in data.items() if key != "content" or not isinstance(content, str)}
+    if rest:
+        yield Text(json.dumps(rest, ensure_ascii=False))
+
+
+def _encode_part(part: Part) -> dict[str, Any]:
+    if isinstance(part, Text):
+        return {"type": "text", "text": part.text}
+    if part.kind in ("image", "audio"):
+        return {"type": part.kind, "data": part.base64(), "mimeType": part.mime}
+    uri = "toolyard://content/" + quote(part.name or "media")
+    return {"type": "resource", "resource": {"uri": uri, "mimeType": part.mime, "blob": part.base64()}}
 
 
 def parse_call(line: bytes) -> tuple[RequestId, JsonObject] | None:

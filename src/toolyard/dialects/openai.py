@@ -3,10 +3,9 @@
 import json
 from typing import Any
 
-from toolyard.dialects.content import list_parts
-from toolyard.protocol.call import ToolCall
+from toolyard.dialects.content_parts import list_parts
 from toolyard.protocol.content import Media
-from toolyard.protocol.outcome import Outcome
+from toolyard.protocol.tool import Outcome, ToolCall
 
 
 def encode(call: ToolCall, outcome: Outcome) -> dict[str, Any]:

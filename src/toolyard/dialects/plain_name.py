@@ -1,6 +1,7 @@
 """Tool names for clients that allow only letters, digits, ``_`` and ``-``.
 
-``plain_name`` gives the same name every time, and one that no other tool gets.
+``plain_name`` gives the same name every time, and one that no other tool gets. It stands alone because every start of a
+command needs it, and nothing of the formats of tools.
 """
 
 import hashlib

@@ -17,24 +17,21 @@ from uuid import uuid4
 
 from toolyard.crashpoint import crashpoint
 from toolyard.engine.audit import new_entry
+from toolyard.engine.cancellation import uncancellable
 from toolyard.engine.clock import Clock
-from toolyard.engine.inline import go_to_event_loop
 from toolyard.engine.journal import searchable_text
-from toolyard.engine.masking import Mask
 from toolyard.engine.ownership import IsAlive, find_orphans, is_owner_alive
-from toolyard.engine.permission_request import PermissionRequest
-from toolyard.engine.rules import Rules, Verdict, audit_rule, new_rule
-from toolyard.engine.uncancellable import uncancellable
+from toolyard.engine.rules import PermissionRequest, Rules, Verdict, audit_rule, new_rule
 from toolyard.errors import StorageError
 from toolyard.message import Message, to_fields
-from toolyard.protocol.approval import ApprovalState, DecisionReason, Effect, Mode
-from toolyard.protocol.approval_record import APPROVAL, Approval
-from toolyard.protocol.audit import Actor
-from toolyard.protocol.call import ASKING_ORIGINS, Origin
-from toolyard.protocol.failure import Failure, Reason
+from toolyard.protocol.access import ApprovalState, DecisionReason, Effect, Mode
+from toolyard.protocol.envelope import Failure, Reason
 from toolyard.protocol.json import JsonObject
-from toolyard.protocol.rule import Rule
+from toolyard.protocol.mask import Mask
+from toolyard.protocol.records.approval_record import APPROVAL, Approval, Rule
+from toolyard.protocol.records.audit_record import Actor
 from toolyard.protocol.store import NewEvent, PageCursor, Query, Record, Store
+from toolyard.protocol.tool import ASKING_ORIGINS, Origin
 
 _log = logging.getLogger(__name__)
 ANSWER_S: Final = 300.0  # time for a person to answer
@@ -69,13 +66,11 @@ class Approvals:
         if request.call.origin not in ASKING_ORIGINS:
             return request.digest
         verdict = await self.judge(request)
-        if verdict.rules or verdict.effect is None or verdict.because is DecisionReason.AUTO_SAFE:
-            await go_to_event_loop()  # to count the rules, to ask or to note it
         self._rules.count(verdict)
         if verdict.effect is Effect.DENY:
             raise _denied_failure(
-                Message("approval.not_allowed", "{tool} is not allowed here.", tool=request.call.tool),
-                Message("hint.other_tool_or_ask", "Use another tool, or ask the owner to allow it."),
+                Message("{tool} is not allowed here.", tool=request.call.tool),
+                Message("Use another tool, or ask the owner to allow it."),
             )
         if verdict.because is DecisionReason.AUTO_SAFE:
             await self._note_auto_safe(request, verdict)
@@ -87,23 +82,19 @@ class Approvals:
         if answered.state == ApprovalState.EXPIRED:
             raise _denied_failure(
                 Message(
-                    "approval.expired",
-                    "Nobody approved {tool} within {seconds:g} s.",
-                    tool=request.call.tool,
-                    seconds=self._timeout_s,
+                    "Nobody approved {tool} within {seconds:g} s.", tool=request.call.tool, seconds=self._timeout_s
                 ),
-                Message("hint.ask_user", "Ask the user, then try again."),
+                Message("Ask the user, then try again."),
             )
-        why = answered.note or Message("approval.no_reason", "no reason was given")
+        why = answered.note or Message("no reason was given")
         raise _denied_failure(
-            Message("approval.refused", "{tool} was refused: {why}.", tool=request.call.tool, why=why),
-            Message("hint.do_not_repeat", "Do not try the same again; ask the user what they want."),
+            Message("{tool} was refused: {why}.", tool=request.call.tool, why=why),
+            Message("Do not try the same again; ask the user what they want."),
         )
 
     async def judge(self, request: PermissionRequest) -> Verdict:
         """Decide about a call from a chat, an MCP client or a schedule, without asking anybody."""
         if self._ruling.locked():
-            await go_to_event_loop()
             async with self._ruling:
                 pass  # until the rule that is being made for a chat is there
         return await self._rules.decide(request, self.mode)

@@ -9,9 +9,8 @@ from uuid import uuid4
 
 from toolyard.engine.clock import Clock
 from toolyard.message import Message
-from toolyard.protocol.assistant import ASSISTANT, Assistant, AssistantOptions, AssistantState
-from toolyard.protocol.envelope import ErrorCode
-from toolyard.protocol.failure import Failure
+from toolyard.protocol.envelope import ErrorCode, Failure
+from toolyard.protocol.records.assistant_record import ASSISTANT, Assistant, AssistantOptions, AssistantState
 from toolyard.protocol.store import Query, Store
 
 MAX_PER_CALLER: Final = 200
@@ -31,11 +30,7 @@ class Assistants:
         if await self._store.count(ASSISTANT, _active(caller)) >= MAX_PER_CALLER:
             raise Failure(
                 ErrorCode.CONFLICT,
-                Message(
-                    "assistant.too_many",
-                    "There are {most} assistants already. Delete some of them first.",
-                    most=MAX_PER_CALLER,
-                ),
+                Message("There are {most} assistants already. Delete some of them first.", most=MAX_PER_CALLER),
             )
         now = self._clock.now().timestamp()
         new = Assistant(id=f"assistant_{uuid4().hex}", created=now, updated=now, caller=caller, **_to_fields(options))

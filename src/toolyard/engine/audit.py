@@ -14,11 +14,10 @@ from uuid import uuid4
 from toolyard.crashpoint import crashpoint
 from toolyard.engine.clock import Clock
 from toolyard.errors import StorageError
-from toolyard.protocol.audit import AUDIT, RUN, Actor, AuditEntry
-from toolyard.protocol.call_record import CALL, RESULT, CallRecord, CallResult
 from toolyard.protocol.json import JsonObject
-from toolyard.protocol.record_body import read_object
-from toolyard.protocol.store import PageCursor, Query, Record, Store
+from toolyard.protocol.records.audit_record import AUDIT, RUN, Actor, AuditEntry
+from toolyard.protocol.records.call_record import CALL, RESULT, CallRecord, CallResult
+from toolyard.protocol.store import PageCursor, Query, Record, Store, read_object
 
 AUDIT_S: Final = 365 * 86_400.0
 _PAGE = 500  # entries that are looked at together

@@ -7,19 +7,23 @@ windows that write at once the second gets a conflict. Events name the conversat
 callers receive them too. A conversation is as active as its messages: to rename or pin it, or to change its settings,
 moves it nowhere in the list. At most ``MAX_BYTES`` each and ``MAX_PER_CALLER`` of one caller. They stay until their
 caller deletes them: then the messages are deleted at once, and the empty records like everything else that has ended.
+
+A search finds conversations by the text of their messages, which is read where OpenAI's messages have it (``content``,
+a text or parts) and where those of the console have it (``text``, and the text of ``pieces``).
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import Final, NamedTuple
 
 from toolyard.crashpoint import crashpoint
 from toolyard.engine.clock import Clock
-from toolyard.engine.conversation_search import extract_text, find_snippet
 from toolyard.message import Message
-from toolyard.protocol.conversation import (
+from toolyard.protocol.envelope import ErrorCode, Failure
+from toolyard.protocol.json import Json, JsonObject, json_bytes
+from toolyard.protocol.records.conversation_record import (
     CONVERSATION,
     MESSAGES,
     PINNED,
@@ -28,10 +32,9 @@ from toolyard.protocol.conversation import (
     ConversationContent,
     ConversationState,
     ConversationText,
+    MessageText,
 )
-from toolyard.protocol.envelope import ErrorCode
-from toolyard.protocol.failure import Failure
-from toolyard.protocol.json import JsonObject, json_bytes
+from toolyard.protocol.search_words import FIRST_UNSPACED, MAX_TEXT, list_prefixes
 from toolyard.protocol.store import NewEvent, PageCursor, Query, Record, Store
 
 MAX_BYTES: Final = 8 * 2**20
@@ -238,12 +241,8 @@ class Conversations:
         if await self._store.count(CONVERSATION, Query(states=_ACTIVE, caller=caller)) >= MAX_PER_CALLER:
             raise Failure(
                 ErrorCode.CONFLICT,
-                Message(
-                    "conversation.conversations_already",
-                    "There are {max_per_caller} conversations already.",
-                    max_per_caller=MAX_PER_CALLER,
-                ),
-                hint=Message("hint.delete_some", "Delete some of them first."),
+                Message("There are {max_per_caller} conversations already.", max_per_caller=MAX_PER_CALLER),
+                hint=Message("Delete some of them first."),
             )
 
     async def _get_active(self, caller: str, id_: str) -> Conversation | None:
@@ -260,13 +259,101 @@ def _require_size(content: ConversationContent) -> None:
     if len(json_bytes(content.to_json())) > MAX_BYTES:
         raise Failure(
             ErrorCode.INVALID_PARAM,
-            Message(
-                "conversation.conversation_bytes_most", "A conversation has {limit} bytes at most.", limit=MAX_BYTES
-            ),
-            hint=Message("hint.begin_new_one", "Begin a new one."),
+            Message("A conversation has {limit} bytes at most.", limit=MAX_BYTES),
+            hint=Message("Begin a new one."),
         )
 
 
 def _record_id(caller: str, id_: str) -> str:
     """Return the record id: clients choose their own ids, and two callers may choose the same."""
     return f"conversation_{sha256(caller.encode()).hexdigest()[:16]}_{id_}"
+
+
+_MAX_TITLE = 1000
+_MAX_ID = 100
+MAX_SEARCHED: Final = MAX_TEXT - _MAX_TITLE
+_BEFORE, _SNIPPET = 40, 200  # characters
+_SPOKEN = "text"  # the kind of the pieces that a reply says; it also has reasoning and calls
+
+
+class Snippet(NamedTuple):
+    """The text around a hit, on one line; empty when only the title has it."""
+
+    text: str = ""
+    message_id: str = ""
+
+
+def extract_text(title: str, messages: Sequence[JsonObject]) -> ConversationText:
+    """Return the text of a conversation: of a very long one that of the newest messages."""
+    texts, left = [], MAX_SEARCHED
+    for message in reversed(messages):
+        text = _read_text(message)[:left]
+        left -= len(text) + 1
+        if text:
+            texts.append(MessageText(_read_id(message), text))
+        if left <= 0:
+            break
+    return ConversationText(title=title[:_MAX_TITLE], messages=tuple(reversed(texts)))
+
+
+def _read_id(message: JsonObject) -> str:
+    id_ = message.get("id")
+    return id_ if isinstance(id_, str) and len(id_) <= _MAX_ID else ""
+
+
+def _read_text(message: JsonObject) -> str:
+    pieces = message.get("pieces")
+    spoken = [one.get("text") for one in _list_objects(pieces) if one.get("kind") == _SPOKEN]
+    return "\n".join(text for text in map(_join_parts, (message.get("content"), message.get("text"), *spoken)) if text)
+
+
+def _join_parts(content: Json) -> str:
+    if isinstance(content, str):
+        return content
+    return " ".join(text for part in _list_objects(content) if isinstance(text := part.get("text"), str))
+
+
+def _list_objects(value: Json) -> Iterable[JsonObject]:
+    return (one for one in value if isinstance(one, dict)) if isinstance(value, list) else ()
+
+
+def find_snippet(text: ConversationText, search: str) -> Snippet:
+    """Return the best hit of a search: the newest message that has the phrase, else the one with most of its words."""
+    phrase, prefixes = " ".join(search.lower().split()), list_prefixes(search)
+    best, best_score, best_at = MessageText("", ""), 0, 0
+    for message in reversed(text.messages):
+        lowered = _lower(message.text)
+        at = _find_word(lowered, phrase)
+        places = [at] if at >= 0 else [place for prefix in prefixes if (place := _find_word(lowered, prefix)) >= 0]
+        score = len(prefixes) + 1 if at >= 0 else len(places)
+        if score > best_score:
+            best, best_score, best_at = message, score, min(places)
+        if at >= 0:
+            break
+    return Snippet(_cut_around(best.text, best_at), best.id) if best_score else Snippet()
+
+
+def _find_word(text: str, prefix: str) -> int:
+    """Return where a word of the text begins with ``prefix``; -1 when none does."""
+    at = text.find(prefix)
+    while at > 0 and prefix[0] < FIRST_UNSPACED and text[at - 1].isalnum() and text[at - 1] < FIRST_UNSPACED:
+        at = text.find(prefix, at + 1)
+    return at
+
+
+def _lower(text: str) -> str:
+    """Return the text in lower case with every character at its place."""
+    lowered = text.lower()
+    return (
+        lowered if len(lowered) == len(text) else "".join(one if len(one.lower()) > 1 else one.lower() for one in text)
+    )
+
+
+def _cut_around(text: str, at: int) -> str:
+    start = max(0, at - _BEFORE)
+    if start:  # at a word, unless that is far away
+        blank = text.find(" ", start, at)
+        start = blank + 1 if blank >= 0 else start
+    end = start + _SNIPPET
+    cut = " ".join(text[start:end].split())
+    return f"{'…' if start else ''}{cut}{'…' if end < len(text) else ''}"

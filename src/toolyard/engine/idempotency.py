@@ -15,6 +15,7 @@ import asyncio
 import base64
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from enum import StrEnum
 from hashlib import sha256
 from typing import Final
 from uuid import uuid4
@@ -22,10 +23,9 @@ from uuid import uuid4
 from toolyard.crashpoint import crashpoint
 from toolyard.engine.clock import Clock
 from toolyard.engine.ownership import IsAlive, find_orphans, is_owner_alive
-from toolyard.protocol.call_record import CALL, CallRecord
-from toolyard.protocol.idempotency import ENDED, IDEMPOTENCY, RESPONSE, RequestRecord, RequestState
 from toolyard.protocol.json import JsonObject
-from toolyard.protocol.store import PageCursor, Query, Record, Store
+from toolyard.protocol.records.call_record import CALL, CallRecord
+from toolyard.protocol.store import PageCursor, Query, Record, Store, read_optional_text, read_text
 
 KEPT: Final = "kept"  # the state of a response
 KEPT_S: Final = 86_400.0
@@ -58,6 +58,47 @@ class StoredResponse:
     headers: Mapping[str, str] = field(default_factory=dict)
     body: bytes | None = b""  # None: it is larger than what is kept
     is_stream: bool = False  # its body is a stream of server-sent events
+
+
+class RequestState(StrEnum):
+    RUNNING = "running"
+    FINISHED = "finished"
+    INTERRUPTED = "interrupted"
+    RELEASED = "released"  # nothing of it has run
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestRecord:
+    id: str
+    state: RequestState
+    created: float
+    updated: float
+    caller: str
+    fingerprint: str  # a digest of its route and body
+    call: str = ""  # the id of the call that it starts,
+    chat: str = ""  # or of the chat
+    response: str | None = None  # the id of the record with its response
+    owner: str = ""
+    version: int = 0
+
+    @classmethod
+    def from_record(cls, record: Record) -> "RequestRecord":
+        body = record.body
+        return cls(
+            id=record.id, state=RequestState(record.state), created=record.created, updated=record.updated,
+            caller=record.caller, owner=record.owner, version=record.version,
+            fingerprint=read_text(body, "fingerprint"), call=read_text(body, "call"), chat=read_text(body, "chat"),
+            response=read_optional_text(body, "response"),
+        )  # fmt: skip
+
+    def to_record(self) -> Record:
+        body: JsonObject = {"fingerprint": self.fingerprint, "call": self.call, "chat": self.chat}
+        if self.response is not None:
+            body["response"] = self.response
+        return Record(
+            kind=IDEMPOTENCY, id=self.id, state=self.state, version=self.version, created=self.created,
+            updated=self.updated, caller=self.caller, owner=self.owner, body=body,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +148,14 @@ class Idempotency:
     def __init__(self, store: Store, clock: Clock, *, owner: str) -> None:
         self._store, self._clock, self.owner = store, clock, owner
         self._running: set[str] = set()  # requests that run in this process, by the ids of their records
+
+    @property
+    def running_count(self) -> int:
+        """The number of requests that run in this process."""
+        return len(self._running)
+
+    def is_running_here(self, id_: str) -> bool:
+        return id_ in self._running
 
     async def begin(self, request: IdempotentRequest) -> BeginResult:
         """Take a request: start it, unless it has been started before."""
@@ -236,3 +285,9 @@ def _response_from_json(body: JsonObject) -> StoredResponse:
         body=text.encode() if isinstance(text, str) else base64.b64decode(str(body["base64"])),
         is_stream=body["is_stream"] is True,
     )
+
+
+IDEMPOTENCY: Final = "idempotency"  # the kind of its records,
+RESPONSE: Final = "idempotency_response"  # and of those with the answer to a request
+
+ENDED: Final = (RequestState.FINISHED, RequestState.INTERRUPTED, RequestState.RELEASED)

@@ -15,19 +15,15 @@ from typing import Any, Final, Protocol, cast
 
 from toolyard.crashpoint import crashpoint
 from toolyard.engine.clock import Clock
-from toolyard.engine.masking import Mask
 from toolyard.engine.ownership import IsAlive, find_orphans, is_owner_alive
 from toolyard.errors import StorageError, StorageInDoubt
 from toolyard.message import Message, cut_message, from_fields
-from toolyard.protocol.call import ToolCall
-from toolyard.protocol.call_record import CALL, RESULT, CallRecord, CallResult, CallState, Undo
-from toolyard.protocol.envelope import Envelope, Fault, Status
-from toolyard.protocol.extras import Extras
-from toolyard.protocol.failure import Reason, code_of
-from toolyard.protocol.json import Json, JsonObject, json_bytes, json_problem
-from toolyard.protocol.outcome import Outcome
-from toolyard.protocol.short_value import shorten_value
+from toolyard.protocol.envelope import Envelope, Extras, Fault, Reason, Status, code_of
+from toolyard.protocol.json import Json, JsonObject, json_bytes, json_problem, shorten_value
+from toolyard.protocol.mask import Mask
+from toolyard.protocol.records.call_record import CALL, RESULT, CallRecord, CallResult, CallState, Undo
 from toolyard.protocol.store import NewEvent, PageCursor, Query, Record, Store
+from toolyard.protocol.tool import Outcome, ToolCall
 
 ConfirmOwner = Callable[[str], Awaitable[None]]
 """Raises Failure unless what this owner has begun still belongs to this host."""
@@ -45,11 +41,6 @@ _MAX_SEARCHED = 2000  # characters of arguments and of the text that a search lo
 
 class Recorder(Protocol):
     """Records the start and the end of calls for the runner."""
-
-    @property
-    def runs_inline(self) -> bool:
-        """Return whether it works in any thread, see ``engine.inline``."""
-        ...
 
     async def record_start(self, call: ToolCall, *, deferred: bool = False) -> None:
         """Record the start of a call; ``deferred``: at its end, or when ``record_deferred_start`` is called."""
@@ -74,8 +65,6 @@ class Recorder(Protocol):
 
 class NullRecorder:
     """A recorder that stores nothing."""
-
-    runs_inline = True
 
     async def record_start(self, call: ToolCall, *, deferred: bool = False) -> None:
         pass
@@ -109,10 +98,6 @@ class Journal:
         self._open: dict[str, _OpenCall] = {}
         self._late: deque[tuple[_OpenCall, Outcome, Sequence[Record]]] = deque(maxlen=_MAX_LATE)
         self._doubtful: deque[str] = deque(maxlen=_MAX_LATE)  # calls that did not run, and may be recorded as begun
-
-    @property
-    def runs_inline(self) -> bool:
-        return self._store.works_inline
 
     async def record_start(self, call: ToolCall, *, deferred: bool = False) -> None:
         """Record a call before it runs. Raises StorageError, and then the call does not run."""
@@ -192,10 +177,9 @@ class Journal:
     async def catch_up(self) -> None:
         """Retry the ends that could not be recorded because of a full disk or an unreachable database."""
         for _ in range(len(self._late)):
-            try:
-                late = self._late.popleft()
-            except IndexError:
-                return  # another thread was quicker
+            if not self._late:
+                return  # another call was quicker
+            late = self._late.popleft()
             try:
                 await self._finish(*late)
             except StorageError as error:
@@ -214,11 +198,7 @@ class Journal:
         """End a call that never ran, if it was recorded as begun."""
         record = await self._store.get(CALL, call_id)
         if record is not None and record.state == CallState.RUNNING and record.id not in self._open:
-            text = Message(
-                "call.database_silent_at_start",
-                "{tool} was not run: the database did not answer when it began.",
-                tool=record.tool,
-            )
+            text = Message("{tool} was not run: the database did not answer when it began.", tool=record.tool)
             await self._interrupt(CallRecord.from_record(record), text)
 
     def _retry_later(self, end: tuple[_OpenCall, Outcome, Sequence[Record]], error: StorageError) -> None:
@@ -242,7 +222,7 @@ class Journal:
                 version = 1
                 call.record = call.record._replace(version=version)
                 continue
-            stored = None if self._store.works_inline else await self._store.get(CALL, call.record.id)
+            stored = await self._store.get(CALL, call.record.id)
             if stored is None:
                 break
             record = CallRecord.from_record(stored)
@@ -357,9 +337,7 @@ class Journal:
             self._open[call.id] = opened
 
     async def _end_unstarted(self, call: CallRecord) -> bool:
-        text = Message(
-            "call.never_began", "{tool} did not run: it waited for approval when the server went down.", tool=call.tool
-        )
+        text = Message("{tool} did not run: it waited for approval when the server went down.", tool=call.tool)
         return await self._end(call, CallState.CANCELLED, Reason.CANCELLED, text)
 
     async def _interrupt(self, call: CallRecord, text: str = "") -> bool:
@@ -404,11 +382,7 @@ class Journal:
 
 
 def _host_went_down(tool: str) -> Message:
-    return Message(
-        "call.host_went_down",
-        "{tool} was cut off when the server went down: what it had done by then is not known.",
-        tool=tool,
-    )
+    return Message("{tool} was cut off when the server went down: what it had done by then is not known.", tool=tool)
 
 
 def state_from_envelope(envelope: Envelope) -> CallState:
@@ -428,7 +402,6 @@ def _to_unrecorded(tool: str, outcome: Outcome, error: StorageError) -> Outcome:
     """Return the outcome of a call whose end could not be stored where other hosts may end it."""
     status = outcome.envelope.status.value
     text = Message(
-        "call.end_not_stored",
         "{tool} has ended here ({status}), but the database does not take its end: {error}. Its result is lost.",
         tool=tool,
         status=status,

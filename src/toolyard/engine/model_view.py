@@ -4,14 +4,21 @@ import json
 from dataclasses import replace
 
 from toolyard.engine.clock import Clock
-from toolyard.engine.masking import Mask
-from toolyard.protocol.call import ToolCall
 from toolyard.protocol.content import Media, Part, Text
+from toolyard.protocol.envelope import Extras
 from toolyard.protocol.json import JsonObject
-from toolyard.protocol.outcome import Extras, Outcome
+from toolyard.protocol.mask import Mask
 from toolyard.protocol.result_limits import Direction
-from toolyard.protocol.shown_outcome import to_shown
-from toolyard.protocol.truncation import cut_text, is_too_long, paginate, shorten_params, to_readable, truncate_envelope
+from toolyard.protocol.tool import Outcome, ToolCall
+from toolyard.protocol.truncation import (
+    cut_text,
+    is_too_long,
+    paginate,
+    shorten_params,
+    to_readable,
+    to_shown,
+    truncate_envelope,
+)
 from toolyard.workspace.outputs import Outputs
 
 

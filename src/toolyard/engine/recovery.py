@@ -16,7 +16,7 @@ import asyncio
 import socket
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Protocol
 
 from toolyard.engine.approvals import Approvals
 from toolyard.engine.clock import Clock
@@ -28,9 +28,9 @@ from toolyard.engine.tasks import Tasks
 from toolyard.engine.turns import Turns
 from toolyard.liveness import is_process_alive
 from toolyard.message import Message
-from toolyard.protocol.approval_record import Approval
+from toolyard.protocol.records.approval_record import Approval
+from toolyard.protocol.records.task_record import KIND, Task, TaskState
 from toolyard.protocol.store import Query, Store
-from toolyard.protocol.task import KIND, Task, TaskState
 
 GRACE_S: Final = 30.0
 _LINGER_S = 86_400.0  # no process outlives its task longer unnoticed
@@ -58,39 +58,52 @@ class RecoveryReport:
         return self.calls + self.schedules + self.approvals + self.tasks + self.requests
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+class Parts(Protocol):
+    """The parts of this host that have records."""
+
+    @property
+    def store(self) -> Store: ...
+    @property
+    def journal(self) -> Journal: ...
+    @property
+    def schedules(self) -> Schedules: ...
+    @property
+    def approvals(self) -> Approvals: ...
+    @property
+    def tasks(self) -> Tasks: ...
+    @property
+    def idempotency(self) -> Idempotency: ...
+    @property
+    def turns(self) -> Turns: ...
+
+
+@dataclass(frozen=True, slots=True)
 class Recovery:
     """Ends what dead hosts left behind, with the parts of this host."""
 
-    store: Store
+    parts: Parts
     clock: Clock
-    journal: Journal
-    schedules: Schedules
-    approvals: Approvals
-    tasks: Tasks
-    idempotency: Idempotency
-    turns: Turns
     takes_over: bool  # whether this host lives long enough to wait for approvals
     is_detached: IsDetached
 
     async def recover(self, alive: IsAlive = is_owner_alive) -> RecoveryReport:
         """End the records of dead hosts. Costs seven empty pages when there are none."""
-        waiting, interrupted = await self.approvals.settle_orphans(alive, takes_over=self.takes_over)
-        schedules = await self.schedules.settle_orphans(alive)
-        calls = await self.journal.settle_orphans(
+        waiting, interrupted = await self.parts.approvals.settle_orphans(alive, takes_over=self.takes_over)
+        schedules = await self.parts.schedules.settle_orphans(alive)
+        calls = await self.parts.journal.settle_orphans(
             alive,
             waiting={one.call_id for one in waiting},
             unstarted={one.call_id for one in interrupted},
             takes_over=self.takes_over,
         )
-        requests = await self.idempotency.settle_orphans(alive)  # after their calls, whose ends they name
-        await self.turns.settle_orphans(alive)  # so that the same request continues them
+        requests = await self.parts.idempotency.settle_orphans(alive)  # after their calls, whose ends they name
+        await self.parts.turns.settle_orphans(alive)  # so that the same request continues them
         tasks, left = 0, list[Task]()
-        async for page in find_orphans(self.store, KIND, (TaskState.WAITING,), alive):
+        async for page in find_orphans(self.parts.store, KIND, (TaskState.WAITING,), alive):
             orphaned = [Task.from_record(record) for record in page]
             verdicts = [self._judge(task) for task in orphaned]
             ends = [
-                self.tasks.end(task.id, verdict[0], message=verdict[1])
+                self.parts.tasks.end(task.id, verdict[0], message=verdict[1])
                 for task, verdict in zip(orphaned, verdicts, strict=True)
                 if verdict
             ]
@@ -105,7 +118,7 @@ class Recovery:
     async def _find_lingering(self, alive: IsAlive) -> list[Task]:
         """Return ended tasks whose process still runs and whose host is dead."""
         since = self.clock.now().timestamp() - _LINGER_S
-        ended = await self.store.find(KIND, Query(states=_ENDED, since=since), limit=_MAX_LINGERING)
+        ended = await self.parts.store.find(KIND, Query(states=_ENDED, since=since), limit=_MAX_LINGERING)
         return [task for task in map(Task.from_record, ended) if _runs_here(task) and not alive(task.owner)]
 
     def _judge(self, task: Task) -> tuple[TaskState, str] | None:
@@ -116,13 +129,12 @@ class Recovery:
             return None
         if not here or self.is_detached(task.plugin):
             late = now > task.deadline + GRACE_S
-            why = Message("task.no_callback_in_time", "It ran past its limit, and no callback came.")
+            why = Message("It ran past its limit, and no callback came.")
             return (TaskState.TIMED_OUT, why) if late else None
         if now < task.updated + GRACE_S:
             return None
         return TaskState.INTERRUPTED, Message(
-            "task.ended_while_host_down",
-            "Its process ended while the server was down: what it had done is not known.",
+            "Its process ended while the server was down: what it had done is not known."
         )
 
 

@@ -1,15 +1,17 @@
-"""The tools of a Yard, by their exact names."""
+"""The tools of a Yard, by their exact names.
 
-from collections.abc import Hashable, Iterable, Iterator
-from typing import Any, Protocol, runtime_checkable
+A built-in tool is a ``LazyTool``, imported when it is first looked up: a command that runs one loads no other.
+"""
+
+import threading
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from typing import Any, Final, Protocol, runtime_checkable
 
 from toolyard.dialects.plain_name import has_hash, plain_name
-from toolyard.engine.lazy_tool import LazyTool
 from toolyard.errors import DuplicateTool, UsageError
 from toolyard.message import Message
 from toolyard.protocol.arguments import find_nearest
-from toolyard.protocol.envelope import ErrorCode
-from toolyard.protocol.failure import Failure
+from toolyard.protocol.envelope import ErrorCode, Failure
 from toolyard.protocol.tool import Tool
 
 
@@ -32,6 +34,25 @@ class ExplainingSource(Protocol):
     def explain_missing(self, name: str) -> str:
         """Return why there is no tool of this name, such as a plugin that cannot be read; empty: it is unknown."""
         ...
+
+
+class LazyTool:
+    """The names of a tool, and the function that imports and builds it."""
+
+    def __init__(self, name: str, build: Callable[[], Tool], *, aliases: tuple[str, ...] = ()) -> None:
+        self.name, self.aliases, self._build = name, aliases, build
+        self._tool: Tool | None = None
+
+    @classmethod
+    def from_tool(cls, tool: Tool) -> "LazyTool":
+        return cls(tool.spec.name, lambda: tool, aliases=tool.spec.aliases)
+
+    def load(self) -> Tool:
+        tool = self._tool
+        if tool is None:
+            with BUILD_LOCK:
+                tool = self._tool = self._tool or self._build()
+        return tool
 
 
 class Registry:
@@ -72,12 +93,11 @@ class Registry:
 
     def __call__(self, *, dialect: str) -> list[dict[str, Any]]:
         """Return the definitions of the tools as a model is given them: ``openai``, ``anthropic``, ``mcp``, ``vcp``."""
-        from toolyard.dialects.specs import Format, export
+        from toolyard.dialects.tool_specs import Format, export
 
         if dialect not in list(Format):
             raise UsageError(
                 Message(
-                    "host.unknown_tool_format",
                     "there are no tool definitions in '{dialect}': choose one of {names}",
                     dialect=dialect,
                     names=", ".join(Format),
@@ -118,21 +138,15 @@ class Registry:
         explaining = (source for source in self._sources if isinstance(source, ExplainingSource))
         if why := next((why for source in explaining if (why := source.explain_missing(name))), ""):
             return Failure(
-                ErrorCode.NOT_FOUND,
-                Message("call.unavailable_tool", "There is no tool called '{shown}': {why}", shown=shown, why=why),
+                ErrorCode.NOT_FOUND, Message("There is no tool called '{shown}': {why}", shown=shown, why=why)
             )
         names = [tool.spec.name for tool in self]
         guess = find_nearest(shown, [*names, *self._names])
-        message = Message("call.unknown_tool", "There is no tool called '{shown}'.", shown=shown)
+        message = Message("There is no tool called '{shown}'.", shown=shown)
         if guess:
-            message = Message(
-                "call.unknown_tool_guess",
-                "There is no tool called '{shown}'. Did you mean '{guess}'?",
-                shown=shown,
-                guess=guess,
-            )
-        return Failure(
-            ErrorCode.NOT_FOUND,
-            message,
-            hint=Message("hint.the_tools_are", "The tools are {names}.", names=", ".join(names)),
-        )
+            message = Message("There is no tool called '{shown}'. Did you mean '{guess}'?", shown=shown, guess=guess)
+        return Failure(ErrorCode.NOT_FOUND, message, hint=Message("The tools are {names}.", names=", ".join(names)))
+
+
+BUILD_LOCK: Final = threading.RLock()
+"""Held while a tool is built, so that threads which ask at the same time get the same tool and the same parts."""

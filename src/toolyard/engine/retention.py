@@ -15,16 +15,23 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
-from toolyard.engine import backend, idempotency
+from toolyard.engine import backend_messages, idempotency
 from toolyard.engine.audit import AUDIT_S
 from toolyard.engine.clock import Clock
+from toolyard.engine.idempotency import ENDED as ENDED_REQUESTS
+from toolyard.engine.idempotency import IDEMPOTENCY, RESPONSE
 from toolyard.engine.turns import REPEATED_S, TURN, TurnState
-from toolyard.protocol import approval_record, assistant, call_record, conversation, rule, schedule, task
-from toolyard.protocol.approval import ApprovalState
-from toolyard.protocol.audit import AUDIT
-from toolyard.protocol.audit import KEPT as AUDIT_KEPT
-from toolyard.protocol.idempotency import ENDED as ENDED_REQUESTS
-from toolyard.protocol.idempotency import IDEMPOTENCY, RESPONSE
+from toolyard.protocol.access import ApprovalState
+from toolyard.protocol.records import (
+    approval_record,
+    assistant_record,
+    call_record,
+    conversation_record,
+    schedule_record,
+    task_record,
+)
+from toolyard.protocol.records.audit_record import AUDIT
+from toolyard.protocol.records.audit_record import KEPT as AUDIT_KEPT
 from toolyard.protocol.store import Store
 
 _log = logging.getLogger(__name__)
@@ -40,22 +47,26 @@ _PAGE = 200
 _EVENTS_PAGE = 2000
 _PAUSE_S = 0.005  # another process gets the lock of the file in between
 
-_AWAITED = (schedule.ScheduleState.SCHEDULED, schedule.ScheduleState.PAUSED, schedule.ScheduleState.RUNNING)
+_AWAITED = (
+    schedule_record.ScheduleState.SCHEDULED,
+    schedule_record.ScheduleState.PAUSED,
+    schedule_record.ScheduleState.RUNNING,
+)
 ENDED: Final[Mapping[str, Sequence[str]]] = {
     call_record.RESULT: (call_record.KEPT,),
-    backend.KIND: (backend.KEPT,),
+    backend_messages.KIND: (backend_messages.KEPT,),
     call_record.CALL: call_record.ENDED,
-    task.KIND: tuple(state for state in task.TaskState if state is not task.TaskState.WAITING),
+    task_record.KIND: tuple(state for state in task_record.TaskState if state is not task_record.TaskState.WAITING),
     approval_record.APPROVAL: tuple(state for state in ApprovalState if state is not ApprovalState.PENDING),
-    rule.RULE: (rule.RuleState.REVOKED,),
-    conversation.MESSAGES: (conversation.ConversationState.DELETED,),
-    conversation.TEXT: (conversation.ConversationState.DELETED,),
-    conversation.CONVERSATION: (conversation.ConversationState.DELETED,),
-    assistant.ASSISTANT: (assistant.AssistantState.DELETED,),
-    schedule.SCHEDULE: tuple(state for state in schedule.ScheduleState if state not in _AWAITED),
+    approval_record.RULE: (approval_record.RuleState.REVOKED,),
+    conversation_record.MESSAGES: (conversation_record.ConversationState.DELETED,),
+    conversation_record.TEXT: (conversation_record.ConversationState.DELETED,),
+    conversation_record.CONVERSATION: (conversation_record.ConversationState.DELETED,),
+    assistant_record.ASSISTANT: (assistant_record.AssistantState.DELETED,),
+    schedule_record.SCHEDULE: tuple(state for state in schedule_record.ScheduleState if state not in _AWAITED),
 }
 
-_BULKY = (call_record.RESULT, backend.KIND)
+_BULKY = (call_record.RESULT, backend_messages.KIND)
 
 MeasureSize = Callable[[], Awaitable[int]]
 """The bytes that the records and events of a store take now."""

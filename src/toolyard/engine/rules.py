@@ -1,38 +1,48 @@
 """Rules and modes: decide whether a call runs, is refused, or needs an approval, and why.
 
+A ``PermissionRequest`` is one call with all that decides about it.
 In this order: a rule that denies, a rule that allows, the mode, and where that asks, what a person lets a chat do.
 A tool with exact approval asks in the mode ``auto`` too, and a rule allows a call of it only by its exact arguments.
 A rule for a plugin is about that plugin: it does not hold for another one that takes its name. A rule that names no
 plugin, as one that was made before there was such a tool, holds for the name, but allows no plugin that hides others.
 Rules are kept in the store, at most ``MAX_RULES``, so that each of them is looked at. Those for one chat are kept by
-this process alone: they end with it, or when ``MAX_FOR_CHATS`` newer ones have come. ``engine.rule_uses`` counts how
-often each was used.
+this process alone: they end with it, or when ``MAX_FOR_CHATS`` newer ones have come.
+
+How often each rule decided, and when last, is counted in memory; all that was counted within ``SAVE_S`` is one write
+for each rule, so a crash loses the counts of that moment. The counts of rules for chats end with the process.
 """
 
+import asyncio
+import hashlib
+import json
+import logging
+import re
 from collections import OrderedDict
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, NamedTuple
 from uuid import uuid4
 
 from toolyard.crashpoint import crashpoint
 from toolyard.engine.audit import new_entry
 from toolyard.engine.clock import Clock
-from toolyard.engine.permission_request import PermissionRequest
-from toolyard.engine.rule_uses import RuleUses
+from toolyard.errors import StorageError
 from toolyard.message import Message
-from toolyard.protocol.approval import DecisionReason, Effect, Mode
-from toolyard.protocol.audit import Actor
-from toolyard.protocol.envelope import ErrorCode
-from toolyard.protocol.failure import Failure
+from toolyard.protocol.access import DecisionReason, Effect, Mode
+from toolyard.protocol.envelope import ErrorCode, Failure
 from toolyard.protocol.json import JsonObject
-from toolyard.protocol.rule import RULE, Rule, RuleState
+from toolyard.protocol.records.approval_record import RULE, Rule, RuleState
+from toolyard.protocol.records.audit_record import Actor
 from toolyard.protocol.store import NewEvent, Query, Record, Store
-from toolyard.protocol.tool import ToolSpec
+from toolyard.protocol.tool import Risk, ToolCall, ToolSpec, fold_name
 
 MAX_FOR_CHATS: Final = 1000
 MAX_RULES: Final = 1000
-
-
+MAX_RULE_COMMAND: Final = 2000  # characters of the command, or the arguments, that a rule is about
+SAVE_S: Final = 5.0
+_MAX_COUNTED = 10_000
+_TRIES = 5  # another host may count the same rule in the same moment
+_COMMAND = re.compile(r"command[0-9]*")
+_log = logging.getLogger(__name__)
 _REASON_TEXTS = {
     DecisionReason.READ: "{tool} only reads.",
     DecisionReason.WRITE: "{tool} changes files.",
@@ -56,6 +66,68 @@ class Verdict:
         return _REASON_TEXTS[self.because].format(tool=tool, mode=mode.value)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PermissionRequest:
+    call: ToolCall
+    spec: ToolSpec
+    fingerprint: str = ""  # of the plugin as it was reviewed
+    touches_protected: bool = False  # it names a place that always needs a person's approval to write
+    is_unattended: bool = False  # a person lets undoable calls of this chat run without asking
+
+    @property
+    def commands(self) -> tuple[str, ...]:
+        """Return what a rule names: the commands, or of a tool with exact approval the complete arguments."""
+        if self.spec.exact_approval:
+            return (write_exact_arguments(self.call.arguments),)
+        return find_commands(self.call.arguments)
+
+    @property
+    def asks_always(self) -> bool:
+        """Return whether no rule can allow it."""
+        return self.writes_protected or (
+            self.spec.exact_approval
+            and any(fold_name(name) in map(fold_name, self.spec.ask_always_with) for name in self.call.arguments)
+        )
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Return every name of the tool: a rule for one of them holds for all."""
+        return tuple(dict.fromkeys((self.call.tool, self.spec.name, *self.spec.aliases)))
+
+    @property
+    def writes_protected(self) -> bool:
+        """Return whether it writes to a place that always needs a person's approval."""
+        return self.touches_protected and not self.is_read_only
+
+    @property
+    def is_read_only(self) -> bool:
+        """Return whether it only reads."""
+        looks = self.spec.reading_commands
+        return self.spec.risk is Risk.READ or (bool(self.commands) and all(name in looks for name in self.commands))
+
+    @property
+    def fits_one_rule(self) -> bool:
+        """Return whether one rule can express this request: for one command, and never for a protected place.
+
+        A rule without a command is for all of them: it is never made from a call that names none, or an empty one, of
+        a tool that has some.
+        """
+        if self.asks_always:
+            return False
+        if self.spec.exact_approval:
+            return len(self.commands[0]) <= MAX_RULE_COMMAND
+        if self.commands:
+            return len(self.commands) == 1 and self.commands[0] != ""
+        return not any(_COMMAND.fullmatch(fold_name(name)) for name in self.spec.parameter_names)
+
+    @property
+    def digest(self) -> str:
+        parts = [self.call.tool, self.call.arguments, self.fingerprint, self.call.caller]
+        if self.writes_protected:  # a yes from before a path led there is no yes for it now
+            parts.append("protected")
+        return hashlib.sha256(json.dumps(parts, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
+
+
 class Rules:
     def __init__(self, store: Store, clock: Clock) -> None:
         self._store, self._clock = store, clock
@@ -72,8 +144,8 @@ class Rules:
         if await self._store.count(RULE, Query(states=(RuleState.ACTIVE,))) >= MAX_RULES:
             raise Failure(
                 ErrorCode.CONFLICT,
-                Message("approval.rules_already", "There are {max_rules} rules already.", max_rules=MAX_RULES),
-                hint=Message("hint.revoke_some", "Revoke some of them first."),
+                Message("There are {max_rules} rules already.", max_rules=MAX_RULES),
+                hint=Message("Revoke some of them first."),
             )
 
     async def add(self, rule: Rule, by: Actor) -> None:
@@ -191,3 +263,83 @@ def _decide_by_mode(request: PermissionRequest, mode: Mode) -> Verdict:
             return Verdict(
                 None, DecisionReason.PROTECTED if request.writes_protected else DecisionReason(request.spec.risk.value)
             )
+
+
+class _Count(NamedTuple):
+    hits: int = 0
+    last: float | None = None
+
+
+class RuleUses:
+    def __init__(self, store: Store, *, save_s: float = SAVE_S) -> None:
+        self._store, self._save_s = store, save_s
+        self._counted: dict[str, _Count] = {}  # what the store does not have yet
+        self._of_chats: OrderedDict[str, _Count] = OrderedDict()
+        self._saving: asyncio.Task[None] | None = None
+        self._closing = asyncio.Event()
+        self.lock = asyncio.Lock()  # held while rules are read for clients, so that nothing counts twice
+
+    def count(self, rule: Rule, at: float) -> None:
+        if rule.chat:
+            self._of_chats[rule.id] = _Count(self._of_chats.pop(rule.id, _Count()).hits + 1, at)
+            while len(self._of_chats) > _MAX_COUNTED:
+                self._of_chats.popitem(last=False)
+            return
+        self._counted[rule.id] = _Count(self._counted.get(rule.id, _Count()).hits + 1, at)
+        if self._saving is None or self._saving.done():
+            self._saving = asyncio.create_task(self._save_later())
+
+    def add_to(self, rule: Rule) -> Rule:
+        """Return a rule with the uses that the store does not have yet."""
+        counted = self._of_chats.get(rule.id) or self._counted.get(rule.id) or _Count()
+        return replace(rule, hits=rule.hits + counted.hits, last_used=counted.last or rule.last_used)
+
+    async def save(self) -> None:
+        """Save the counts. Those that the store refuses stay in memory."""
+        async with self.lock:
+            for id_ in list(self._counted):
+                try:
+                    await self._save(id_)
+                except StorageError as error:
+                    _log.warning("the uses of rules are not kept yet: %s", error)
+                    return
+
+    async def close(self) -> None:
+        self._closing.set()
+        if self._saving is not None:
+            await asyncio.wait({self._saving})  # never cut off: what is written twice would count twice
+            await self.save()
+
+    async def _save_later(self) -> None:
+        while self._counted and not self._closing.is_set():  # more may be counted while this is saved
+            try:
+                async with asyncio.timeout(self._save_s):
+                    await self._closing.wait()
+            except TimeoutError:
+                pass
+            await self.save()
+
+    async def _save(self, id_: str) -> None:
+        for _ in range(_TRIES):
+            record = await self._store.get(RULE, id_)
+            if record is None:
+                del self._counted[id_]
+                return
+            new, rule = self._counted[id_], Rule.from_record(record)
+            used = replace(rule, hits=rule.hits + new.hits, last_used=new.last)
+            if await self._store.commit([used.to_record()], [], lasting=False):
+                now = self._counted.pop(id_)
+                if now.hits > new.hits:
+                    self._counted[id_] = _Count(now.hits - new.hits, now.last)
+                return
+
+
+def write_exact_arguments(arguments: JsonObject) -> str:
+    """Return arguments as one text that is the same for the same arguments, and for no others."""
+    return json.dumps(arguments, sort_keys=True, ensure_ascii=False)
+
+
+def find_commands(arguments: JsonObject) -> tuple[str, ...]:
+    """Return the commands that the arguments name: one, or several of a numbered batch."""
+    named = (value for key, value in arguments.items() if _COMMAND.fullmatch(fold_name(key)))
+    return tuple(dict.fromkeys(str(value) for value in named))

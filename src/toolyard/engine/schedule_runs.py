@@ -14,16 +14,15 @@ from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 
 from toolyard.crashpoint import crashpoint
-from toolyard.dialects.vcp import describe_timed_call
+from toolyard.dialects.vcp_messages import describe_timed_call
 from toolyard.engine.clock import Clock
 from toolyard.engine.schedule_time import iterate_cron
 from toolyard.errors import StorageError
 from toolyard.message import Message, cut_message
-from toolyard.protocol.call import Origin, ToolCall
-from toolyard.protocol.failure import Failure
-from toolyard.protocol.outcome import Outcome
-from toolyard.protocol.schedule import SCHEDULE, Schedule, ScheduleState
+from toolyard.protocol.envelope import Failure
+from toolyard.protocol.records.schedule_record import SCHEDULE, Schedule, ScheduleState
 from toolyard.protocol.store import Store
+from toolyard.protocol.tool import Origin, Outcome, ToolCall
 
 _log = logging.getLogger(__name__)
 _RETRY_S = 1.0  # between two attempts to keep an end
@@ -36,13 +35,17 @@ SettleCall = Callable[[ToolCall], Awaitable[Outcome]]
 class ScheduleRuns:
     """Runs the calls of claimed schedules with ``settle``."""
 
-    def __init__(self, store: Store, clock: Clock, *, zone: ZoneInfo, settle: SettleCall) -> None:
-        self._store, self._clock, self.zone, self._settle = store, clock, zone, settle
+    def __init__(self, store: Store, clock: Clock, *, zone: Callable[[], ZoneInfo], settle: SettleCall) -> None:
+        self._store, self._clock, self._find_zone, self._settle = store, clock, zone, settle
         self._runs: set[asyncio.Task[None]] = set()  # nobody cancels them: each keeps its end
         self._calls: set[asyncio.Future[Outcome]] = set()  # of those whose turn it is
         self._room = asyncio.Semaphore(_MAX_RUNNING)
         self._closed = False
         self.queued: set[str] = set()
+
+    @property
+    def zone(self) -> ZoneInfo:
+        return self._find_zone()
 
     async def drain(self) -> None:
         """Wait until the runs that have begun have ended."""
@@ -73,9 +76,7 @@ class ScheduleRuns:
 
     async def _run_call(self, call: ToolCall) -> tuple[ScheduleState, str]:
         if self._closed:
-            return ScheduleState.INTERRUPTED, Message(
-                "schedule.stopped_before_run", "The server was stopped before it ran."
-            )
+            return ScheduleState.INTERRUPTED, Message("The server was stopped before it ran.")
         running = asyncio.ensure_future(self._settle(call))
         self._calls.add(running)
         running.add_done_callback(self._calls.discard)
@@ -84,9 +85,7 @@ class ScheduleRuns:
         except StorageError as error:  # it could not be recorded, so it did not run
             return ScheduleState.FAILED, str(error)
         except asyncio.CancelledError:  # by ``close``, or the event loop ends
-            return ScheduleState.INTERRUPTED, Message(
-                "schedule.stopped_while_running", "The server was stopped while it ran."
-            )
+            return ScheduleState.INTERRUPTED, Message("The server was stopped while it ran.")
         return ScheduleState.FAILED if envelope.error else ScheduleState.DONE, cut_message(envelope.text, _MAX_TEXT)
 
     async def _finish_with_retries(self, id_: str, state: ScheduleState, text: str, call_id: str) -> None:

@@ -4,43 +4,52 @@ A schedule is claimed by compare and set, so it runs once even when several host
 runs. One that is overdue by at most the grace runs once and is marked late; an older one expires and can be run by
 hand. A repeating schedule that missed several times runs once. When the clock went back, it goes on by the new time,
 and is not run again for the time that it ran for last. Approval is asked for when it is made and checked again when it
-runs.
+runs. A condition says more than a state: that a schedule is late and why, or what its run waits for.
 """
 
 import asyncio
 import itertools
 import logging
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import replace
+from collections.abc import Awaitable, Callable, Collection, Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 from uuid import uuid4
 from zoneinfo import ZoneInfo
 
 from toolyard.crashpoint import crashpoint
+from toolyard.engine.cancellation import uncancellable
 from toolyard.engine.clock import Clock
 from toolyard.engine.journal import searchable_text
-from toolyard.engine.masking import Mask
 from toolyard.engine.ownership import IsAlive, find_orphans, is_owner_alive
-from toolyard.engine.schedule_conditions import LATE_S, find_conditions
 from toolyard.engine.schedule_runs import ScheduleRuns, SettleCall, format_time
 from toolyard.engine.schedule_time import find_first_time
-from toolyard.engine.uncancellable import uncancellable
 from toolyard.errors import StorageError
 from toolyard.message import Message, add_hint
 from toolyard.own_command import FOR_DEFAULT_HOME, OwnCommand
-from toolyard.protocol.approval_record import HiddenText
-from toolyard.protocol.call import Origin, ToolCall
-from toolyard.protocol.envelope import Envelope, ErrorCode, Fault, Status
-from toolyard.protocol.failure import Failure
+from toolyard.protocol.access import ApprovalState
+from toolyard.protocol.envelope import Envelope, ErrorCode, Failure, Fault, Status
 from toolyard.protocol.json import MAX_VALUES, Json, JsonObject, json_problem
-from toolyard.protocol.schedule import SCHEDULE, LateReason, Schedule, ScheduleState
+from toolyard.protocol.mask import Mask
+from toolyard.protocol.records.approval_record import APPROVAL, Approval, HiddenText
+from toolyard.protocol.records.schedule_record import SCHEDULE, LateReason, Schedule, ScheduleState
 from toolyard.protocol.store import PageCursor, Query, Store
+from toolyard.protocol.tool import Origin, ToolCall
 
 _log = logging.getLogger(__name__)
 GRACE_S: Final = 3600.0
 _POLL_S = 1.0  # the wall clock may jump, so no wait is longer
 _POLLS_PER_SCAN = 60  # looks at what is due, after which every schedule is looked at
 _PAGE = 200
+_MAX_PENDING = 500
+LATE_S: Final = 60.0
+PROPOSED: Final = "proposed"
+LATE: Final = "late"
+BLOCKED: Final = "blocked"
+LATE_TEXTS: Final = {
+    LateReason.NO_HOST: "no server was running at its time",
+    LateReason.BUSY: "the server has too much to do",
+    LateReason.STORAGE: "the server cannot write to its store",
+}
 
 ApproveCall = Callable[[ToolCall], Awaitable[str]]
 
@@ -53,7 +62,7 @@ class Schedules:
         store: Store,
         clock: Clock,
         *,
-        zone: ZoneInfo,
+        zone: Callable[[], ZoneInfo],
         owner: str,
         settle: SettleCall,
         approve: ApproveCall,
@@ -70,10 +79,6 @@ class Schedules:
     def zone(self) -> ZoneInfo:
         """The zone of times without an offset."""
         return self._runs.zone
-
-    @zone.setter
-    def zone(self, zone: ZoneInfo) -> None:
-        self._runs.zone = zone
 
     async def submit(self, call: ToolCall, *, at: str = "", cron: str = "") -> Schedule:
         """Schedule a call. Raises Failure when the time makes no sense or the call is not allowed."""
@@ -123,11 +128,7 @@ class Schedules:
         """Build an unapproved schedule. Raises Failure when the arguments or the time make no sense."""
         now = self._clock.now()
         if problem := json_problem(call.arguments, "arguments", most=MAX_VALUES):
-            raise Failure(
-                ErrorCode.INVALID_PARAM,
-                problem,
-                hint=Message("hint.send_json_arguments", "Send arguments that are JSON."),
-            )
+            raise Failure(ErrorCode.INVALID_PARAM, problem, hint=Message("Send arguments that are JSON."))
         due = find_first_time(at, cron, self.zone, now).timestamp()
         return Schedule(
             id=f"schedule_{uuid4().hex}", tool=call.tool, state=ScheduleState.SCHEDULED, caller=call.caller,
@@ -149,7 +150,6 @@ class Schedules:
             when = schedule.scheduled_for
             data = {"schedule_id": schedule.id, "scheduled_for": when, "tool": call.tool}
             text: str = Message(
-                "schedule.will_run",
                 "{tool} will run at {when}, as {id}. Its result is kept under this id.",
                 tool=call.tool,
                 when=when,
@@ -279,9 +279,7 @@ class Schedules:
         """Interrupt the runs of dead hosts; return how many there were."""
         settled = 0
         async for page in find_orphans(self._store, SCHEDULE, (ScheduleState.RUNNING,), alive):
-            why = Message(
-                "schedule.host_went_down", "The server went down while it ran: what it had done by then is not known."
-            )
+            why = Message("The server went down while it ran: what it had done by then is not known.")
             ends = (
                 self._runs.finish(schedule.id, ScheduleState.INTERRUPTED, why, schedule.call_id)
                 for schedule in map(Schedule.from_record, page)
@@ -368,3 +366,50 @@ def _build_owner_call(schedule: Schedule) -> ToolCall:
         id=schedule.id, tool=schedule.tool, arguments=schedule.arguments, maid=schedule.maid, caller=schedule.caller,
         origin=Origin.CLI,
     )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Condition:
+    name: str  # a state, ``proposed``, ``late`` or ``blocked``
+    late_s: float | None = None  # by how much it has missed its time
+    late_reason: LateReason | None = None
+    approval: str | None = None  # the one that it waits for
+
+    def to_json(self) -> JsonObject:
+        return {
+            "condition": self.name, "late_s": None if self.late_s is None else round(self.late_s, 1),
+            "late_because": self.late_reason.value if self.late_reason else None, "approval": self.approval,
+        }  # fmt: skip
+
+
+async def find_conditions(
+    store: Store, schedules: Sequence[Schedule], *, now: float, queued: Collection[str], why: LateReason
+) -> list[Condition]:
+    """Return the condition of each schedule; ``queued`` are claimed and wait for a slot, ``why`` delays the rest.
+
+    Asks for the pending approvals once, and only when something runs.
+    """
+    runs = any(one.state is ScheduleState.RUNNING and one.call_id for one in schedules)
+    approvals: dict[str, str] = {}
+    if runs:
+        pending = await store.find(APPROVAL, Query(states=(ApprovalState.PENDING,)), limit=_MAX_PENDING)
+        approvals = {approval.call_id: approval.id for approval in map(Approval.from_record, pending)}
+    return [_find_condition(schedule, now, approvals, queued, why) for schedule in schedules]
+
+
+def _find_condition(
+    schedule: Schedule, now: float, approvals: dict[str, str], queued: Collection[str], why: LateReason
+) -> Condition:
+    state, due = schedule.state, schedule.due
+    if state is ScheduleState.SCHEDULED and due is not None and now - due > LATE_S:
+        return Condition(name=LATE, late_s=now - due, late_reason=why)
+    if state is not ScheduleState.RUNNING:
+        is_proposed = schedule.proposed and state is ScheduleState.SCHEDULED
+        return Condition(name=PROPOSED if is_proposed else state.value)
+    approval = approvals.get(schedule.call_id)
+    if approval:
+        return Condition(name=BLOCKED, approval=approval)
+    over = 0.0 if schedule.was_due is None else now - schedule.was_due
+    if schedule.id in queued and over > LATE_S:
+        return Condition(name=LATE, late_s=over, late_reason=LateReason.BUSY)
+    return Condition(name=state.value)

@@ -9,8 +9,8 @@ from heapq import nlargest
 from typing import Final
 
 from toolyard.engine.journal import STOPPED
-from toolyard.protocol.call_record import CALL, CallRecord, CallState
 from toolyard.protocol.json import Json, JsonObject
+from toolyard.protocol.records.call_record import CALL, CallRecord, CallState
 from toolyard.protocol.store import PageCursor, Query, Store
 
 MAX_CALLS: Final = 10_000

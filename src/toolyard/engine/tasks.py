@@ -21,19 +21,16 @@ from typing import Final
 from uuid import uuid4
 
 from toolyard.crashpoint import crashpoint
+from toolyard.engine.cancellation import uncancellable
 from toolyard.engine.clock import Clock
 from toolyard.engine.journal import searchable_text
-from toolyard.engine.masking import MASK
-from toolyard.engine.uncancellable import uncancellable
 from toolyard.errors import StorageError
 from toolyard.liveness import process_start_time
 from toolyard.message import Message, to_fields
-from toolyard.protocol.call import ToolCall
-from toolyard.protocol.envelope import ErrorCode
-from toolyard.protocol.failure import Failure, Reason
+from toolyard.protocol.envelope import ErrorCode, Failure, Reason
 from toolyard.protocol.json import Json, JsonObject
-from toolyard.protocol.store import NewEvent, PageCursor, Query, Record, Store
-from toolyard.protocol.task import (
+from toolyard.protocol.mask import MASK
+from toolyard.protocol.records.task_record import (
     KIND,
     PendingCall,
     Process,
@@ -44,6 +41,8 @@ from toolyard.protocol.task import (
     state_from_callback,
     task_key,
 )
+from toolyard.protocol.store import NewEvent, PageCursor, Query, Record, Store
+from toolyard.protocol.tool import ToolCall
 
 _log = logging.getLogger(__name__)
 MAX_EXPECTED = 10_000
@@ -113,8 +112,8 @@ class Tasks:
         if len(self._expected) >= MAX_EXPECTED:
             raise Failure(
                 Reason.BUSY,
-                Message("task.tasks_running_already", "{count} tasks are running already.", count=len(self._expected)),
-                hint=Message("hint.try_later", "Try again later."),
+                Message("{count} tasks are running already.", count=len(self._expected)),
+                hint=Message("Try again later."),
             )
         token = secrets.token_urlsafe(32)
         pending = _PendingCall(call, self._now() + timeout_s, token, _hash_token(token))
@@ -127,7 +126,7 @@ class Tasks:
             return await uncancellable(self._store_receipt(pending, receipt, pid))
         except (asyncio.CancelledError, StorageError):
             try:
-                why = Message("task.stopped_before_receipt", "Its call was stopped before its receipt was stored.")
+                why = Message("Its call was stopped before its receipt was stored.")
                 await self.end_open_tasks(pending, TaskState.CANCELLED, why)
             except StorageError as error:
                 _log.error("the tasks of %s stay open until the next start: %s", pending.call.id, error)
@@ -152,7 +151,7 @@ class Tasks:
             return await uncancellable(self._begin_only_task(pending, task_id))
         except (asyncio.CancelledError, StorageError):
             try:
-                why = Message("task.stopped_before_stored", "Its call was stopped before the task was stored.")
+                why = Message("Its call was stopped before the task was stored.")
                 await self.end_open_tasks(pending, TaskState.CANCELLED, why)
             except StorageError as error:
                 _log.error("the task of %s stays open until the next start: %s", pending.call.id, error)
@@ -273,7 +272,7 @@ class Tasks:
 
     async def cancel(self, task_id: str) -> bool:
         """End a task that still runs; False when it had ended already."""
-        return await self.end(task_id, TaskState.CANCELLED, message=Message("task.cancelled", "It was cancelled."))
+        return await self.end(task_id, TaskState.CANCELLED, message=Message("It was cancelled."))
 
     async def fail(self, task_id: str, reason: str) -> bool:
         """Mark a running task as failed by a person's decision."""
@@ -383,12 +382,8 @@ def repeat_arguments(task: Task) -> JsonObject:
     if MASK in json.dumps(task.arguments, ensure_ascii=False):
         raise Failure(
             ErrorCode.INVALID_PARAM,
-            Message(
-                "task.secret_not_stored",
-                "{id} cannot be repeated: a secret among its arguments was masked when it was stored.",
-                id=task.id,
-            ),
-            hint=Message("hint.call_with_secret", "Call the plugin again with the secret."),
+            Message("{id} cannot be repeated: a secret among its arguments was masked when it was stored.", id=task.id),
+            hint=Message("Call the plugin again with the secret."),
         )
     return task.arguments
 

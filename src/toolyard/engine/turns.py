@@ -2,9 +2,9 @@
 
 Before the first call of a turn that does more than read begins, its fingerprint (of the request), the replies of its
 model and the ids of their calls are committed; the results of the calls are in the journal. When the same request
-comes again, here or on another host, the turn continues from there: see ``gateway.turn_log``. A stored turn counts for
-``REPEATED_S`` after its last change. Secrets in it are masked; of a turn over ``MAX_STORED`` bytes only the ids of its
-calls are kept.
+comes again, here or on another host, the turn continues from there: see ``gateway.turns.turn_log``. A stored turn
+counts for ``REPEATED_S`` after its last change. Secrets in it are masked; of a turn over ``MAX_STORED`` bytes only the
+ids of its calls are kept.
 """
 
 import asyncio
@@ -15,12 +15,11 @@ from typing import Final
 
 from toolyard.crashpoint import crashpoint
 from toolyard.engine.clock import Clock
-from toolyard.engine.masking import Mask
 from toolyard.engine.ownership import IsAlive, find_orphans, is_owner_alive
 from toolyard.errors import StorageError
 from toolyard.protocol.json import Json, JsonObject, json_bytes
-from toolyard.protocol.record_body import read_objects, read_optional_text, read_text
-from toolyard.protocol.store import Query, Record, Store
+from toolyard.protocol.mask import Mask
+from toolyard.protocol.store import Query, Record, Store, read_objects, read_optional_text, read_text
 
 _log = logging.getLogger(__name__)
 TURN: Final = "turn"  # the kind of its records
@@ -94,7 +93,7 @@ class Turns:
 
     async def find(self, caller: str, request: str) -> StoredTurn | None:
         """Return the newest turn of the same request, while it counts; see ``is_running``."""
-        if not self._store.works_inline:  # other hosts write here too
+        if self._store.is_shared:
             found = await self._store.find(TURN, Query(caller=caller, key=request), limit=1)
             record = found[0] if found else None
         else:

@@ -12,8 +12,7 @@ from typing import Final
 
 import orjson
 
-from toolyard.gateway.providers.connection_error import advise_on_break
-from toolyard.gateway.providers.refusal import Refusal, read_refusal
+from toolyard.gateway.providers.diagnosis import Refusal, advise_on_break, read_refusal
 from toolyard.message import Message, strip_period, to_fields
 from toolyard.protocol.json import Json, JsonObject, json_bytes, json_problem, json_value
 
@@ -60,17 +59,15 @@ class ChatFault:
             problem = own  # without the status
         message = (
             Message(
-                "chat.tools_have_run",
                 "{problem}. Tools have already run in this turn, and their results are kept: send the same request "
                 "again within 10 minutes, and it goes on from there without running them again.",
                 problem=strip_period(problem),
             )
             if is_shown or self.is_overflow or not _TEMPORARY.search(problem)
             else Message(
-                "chat.not_completed",
                 "The answer could not be completed. Tools have already run in this turn, and their results are kept: "
                 "send the same request again within 10 minutes, and it goes on from there without running them again. "
-                "The reason is on the status page of Toolyard.",
+                "The reason is on the status page of Toolyard."
             )
         )
         return replace(
@@ -123,18 +120,16 @@ def server_stopping() -> ChatFault:
     """Return the fault of a turn that outlasts the grace period of a shutdown."""
     return ChatFault(
         status=HTTPStatus.SERVICE_UNAVAILABLE,
-        message=Message("chat.server_stopping", "The server is shutting down and could not wait for this answer"),
+        message=Message("The server is shutting down and could not wait for this answer"),
         code="server_stopping",
         type="server_error",
         retry_after="5",
-        hint=Message(
-            "chat.repeat_after_restart", "No tool has run: send the same request again when the server is back."
-        ),
+        hint=Message("No tool has run: send the same request again when the server is back."),
     )
 
 
 def _continue_hint() -> Message:
-    return Message("chat.continue_after_restart", "Send the same request again when the server is back.")
+    return Message("Send the same request again when the server is back.")
 
 
 def changed_history() -> ChatFault:
@@ -142,9 +137,8 @@ def changed_history() -> ChatFault:
     return ChatFault(
         status=HTTPStatus.BAD_REQUEST,
         message=Message(
-            "chat.cannot_continue",
             "The tools of this request have run before, and what they are has changed since, so it cannot go on from "
-            "there. Look at what was done, and send a new message",
+            "there. Look at what was done, and send a new message"
         ),
         code="cannot_continue",
         type="invalid_request_error",
@@ -158,24 +152,22 @@ def encode_request(body: JsonObject) -> bytes:
         return orjson.dumps(body)
     except orjson.JSONEncodeError as error:
         if problem := json_problem(body, "the request"):
-            raise bad_request(
-                Message("chat.request_cannot_sent", "the request cannot be sent on: {problem}", problem=problem)
-            ) from error
+            raise bad_request(Message("the request cannot be sent on: {problem}", problem=problem)) from error
         return json_bytes(body)
 
 
 def describe_provider(name: str) -> Message:
     """Return the subject of a sentence about a provider; one without a name is only probed."""
     if not name:
-        return Message("provider.it", "it")
-    return Message("provider.named", "The model provider '{name}'", name=name)
+        return Message("it")
+    return Message("The model provider '{name}'", name=name)
 
 
 def add_advice(problem: str, advice: str) -> str:
     """Return a problem and, if there is any, the advice as a sentence of its own."""
     if not advice:
         return problem
-    return Message("provider.with_advice", "{problem}. {advice}", problem=strip_period(problem), advice=advice)
+    return Message("{problem}. {advice}", problem=strip_period(problem), advice=advice)
 
 
 def _without_advice(message: str) -> str:
@@ -185,12 +177,7 @@ def _without_advice(message: str) -> str:
 
 
 def unreachable_provider(name: str, reason: str, advice: str = "") -> ChatFailed:
-    message = Message(
-        "provider.unreachable",
-        "{provider} cannot be reached: {reason}",
-        provider=describe_provider(name),
-        reason=reason,
-    )
+    message = Message("{provider} cannot be reached: {reason}", provider=describe_provider(name), reason=reason)
     return ChatFailed(
         ChatFault(status=HTTPStatus.BAD_GATEWAY, message=add_advice(message, advice), code="upstream_unreachable")
     )
@@ -203,11 +190,9 @@ def slow_provider(message: str, advice: str = "") -> ChatFailed:
 
 
 def broken_answer(name: str, reason: str = "") -> ChatFailed:
-    message: str = Message(
-        "provider.broke_off", "{provider} broke off in the middle of its answer", provider=describe_provider(name)
-    )
+    message: str = Message("{provider} broke off in the middle of its answer", provider=describe_provider(name))
     if reason:
-        message = Message("provider.with_reason", "{problem}: {reason}", problem=message, reason=reason)
+        message = Message("{problem}: {reason}", problem=message, reason=reason)
     message = add_advice(message, advise_on_break())
     return ChatFailed(ChatFault(status=HTTPStatus.BAD_GATEWAY, message=message, code="upstream_cut_off"))
 
@@ -218,33 +203,19 @@ def unreadable_answer(message: str, body: bytes = b"") -> ChatFailed:
 
 
 def no_completion(name: str, body: bytes) -> ChatFailed:
-    message = Message(
-        "provider.no_completion",
-        "{provider} sent something that is no chat completion",
-        provider=describe_provider(name),
-    )
+    message = Message("{provider} sent something that is no chat completion", provider=describe_provider(name))
     return unreadable_answer(message, body)
 
 
 def oversized_answer(name: str, limit: int) -> ChatFailed:
     return unreadable_answer(
-        Message(
-            "provider.answer_too_large",
-            "{provider} sent more than {limit} bytes",
-            provider=describe_provider(name),
-            limit=limit,
-        )
+        Message("{provider} sent more than {limit} bytes", provider=describe_provider(name), limit=limit)
     )
 
 
 def describe_silence(name: str, seconds: float) -> Message:
     """Return the message for a provider that sends nothing any more."""
-    return Message(
-        "provider.fell_silent",
-        "{provider} fell silent for {seconds:g} s",
-        provider=describe_provider(name),
-        seconds=seconds,
-    )
+    return Message("{provider} fell silent for {seconds:g} s", provider=describe_provider(name), seconds=seconds)
 
 
 def _add_excerpt(message: str, body: bytes) -> str:
@@ -252,7 +223,7 @@ def _add_excerpt(message: str, body: bytes) -> str:
     excerpt = " ".join(body[: 4 * _EXCERPT].decode("utf-8", "replace").split())[:_EXCERPT]
     if not excerpt:
         return message
-    return Message("provider.with_excerpt", "{problem}: {excerpt}", problem=message, excerpt=excerpt)
+    return Message("{problem}: {excerpt}", problem=message, excerpt=excerpt)
 
 
 def refused_request(name: str, status: int, body: bytes, retry_after: str = "") -> ChatFailed:
@@ -276,15 +247,9 @@ def describe_refusal(name: str, refusal: Refusal) -> str:
     """Return the status, the code and the words of a refusal as one sentence."""
     provider, status = describe_provider(name), refusal.status
     message = (
-        Message(
-            "provider.answered_code",
-            "{provider} answered {status} ({code})",
-            provider=provider,
-            status=status,
-            code=refusal.code,
-        )
+        Message("{provider} answered {status} ({code})", provider=provider, status=status, code=refusal.code)
         if refusal.code
-        else Message("provider.answered_status", "{provider} answered {status}", provider=provider, status=status)
+        else Message("{provider} answered {status}", provider=provider, status=status)
     )
     return _add_excerpt(message, refusal.words.encode())
 
@@ -292,14 +257,9 @@ def describe_refusal(name: str, refusal: Refusal) -> str:
 def error_as_answer(name: str, error: Json) -> ChatFailed:
     """Return the fault for an error that a provider sent with a success status, in place of an answer."""
     refusal = read_refusal(HTTPStatus.OK, json_bytes({"error": error}))
-    message = Message("provider.sent_error", "{provider} sent an error", provider=describe_provider(name))
+    message = Message("{provider} sent an error", provider=describe_provider(name))
     if refusal.code:
-        message = Message(
-            "provider.sent_error_code",
-            "{provider} sent an error ({code})",
-            provider=describe_provider(name),
-            code=refusal.code,
-        )
+        message = Message("{provider} sent an error ({code})", provider=describe_provider(name), code=refusal.code)
     described = add_advice(_add_excerpt(message, refusal.words.encode()), refusal.advice)
     return ChatFailed(
         ChatFault(

@@ -1,12 +1,18 @@
-"""A chat request as it goes to the model."""
+"""A chat request as it goes to the model, and the forms in which it is sent again.
 
-from dataclasses import dataclass
+Clients and most providers say ``max_tokens``. OpenAI's reasoning models refuse that and name ``max_completion_tokens``,
+which others do not know: a request that is refused so is sent again under the other name.
+"""
 
-from toolyard.gateway.offers.offer import NO_OFFER, Offer
-from toolyard.gateway.sinks.display import Show
+from dataclasses import dataclass, replace
+from typing import Final
+
+from toolyard.gateway.faults import ChatFault, encode_request
+from toolyard.gateway.offer import NO_OFFER, Offer
 from toolyard.gateway.tool_calls.native_calls import Ownership
-from toolyard.protocol.chat_mode import ReplyForm
+from toolyard.gateway.turns.display import Show
 from toolyard.protocol.json import Json, JsonObject
+from toolyard.protocol.records.assistant_record import ReplyForm
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,3 +59,19 @@ class ModelRequest:
         theirs = [tool for tool in tools if tool not in self.offer.tools]
         # With calls in the conversation, providers want the tools to be listed.
         return self.with_free_choice() | ({"tools": theirs} if theirs else {"tool_choice": "none"})
+
+
+_USUAL: Final = "max_tokens"
+_OTHER: Final = "max_completion_tokens"
+_CODES: Final = frozenset({"upstream_400", "upstream_422"})
+
+
+def is_token_limit_refusal(fault: ChatFault, body: JsonObject) -> bool:
+    """Return whether a provider wants the token limit of this request under its other name."""
+    return fault.code in _CODES and _USUAL in body and _OTHER not in body and _OTHER in fault.words
+
+
+def rename_token_limit(ask: ModelRequest) -> ModelRequest:
+    """Return the request with its token limit under the other name."""
+    body = {_OTHER if key == _USUAL else key: value for key, value in ask.body.items()}
+    return replace(ask, body=body, raw=encode_request(body))

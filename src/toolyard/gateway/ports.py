@@ -5,12 +5,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
-from toolyard.protocol.call import ToolCall
 from toolyard.protocol.content import Media
 from toolyard.protocol.json import JsonObject
-from toolyard.protocol.outcome import Outcome
-from toolyard.protocol.task import Task
-from toolyard.protocol.tool import ToolSpec
+from toolyard.protocol.records.task_record import Task
+from toolyard.protocol.tool import Outcome, ToolCall, ToolSpec
 
 
 class CallFactory(Protocol):

@@ -36,7 +36,7 @@ class Events:
         *events, rest = data.split(END)
         self._rest += rest
         if len(self._rest) > MAX_EVENT:
-            self.problem = Message("provider.event_too_large", "an event has more than {limit} bytes", limit=MAX_EVENT)
+            self.problem = Message("an event has more than {limit} bytes", limit=MAX_EVENT)
         complete = [event for event in (first, *events) if event]
         return self._limit_lines(complete) if len(data) > MAX_LINES or len(first) > MAX_LINES else complete
 
@@ -62,9 +62,7 @@ class Events:
         """Return the events before the first that has too many lines."""
         for number, event in enumerate(events):
             if len(event) > MAX_LINES and event.count(b"\n") >= MAX_LINES:
-                self.problem = Message(
-                    "provider.event_too_many_lines", "an event has more than {limit} lines", limit=MAX_LINES
-                )
+                self.problem = Message("an event has more than {limit} lines", limit=MAX_LINES)
                 return events[:number]
         return events
 

@@ -16,12 +16,11 @@ from typing import Final
 from toolyard.engine.clock import Clock
 from toolyard.engine.ownership import ProcessIdentity, is_owner_alive
 from toolyard.hosts import lease as leasing
-from toolyard.hosts.cluster_signature import ClusterSigner
+from toolyard.hosts.cluster_key import ClusterSigner
 from toolyard.hosts.lease import HostLease, split_owner
-from toolyard.protocol.host import HOST, OFFER, Host, HostOffer, HostState
+from toolyard.protocol.records.remote_call import HOST, OFFER, Host, HostOffer, HostState
 from toolyard.protocol.store import HELD, LEASE, Lease, Leases, Query, Record, SharedStore, Signal, read_term
-from toolyard.protocol.tool import ToolSpec
-from toolyard.protocol.tool_json import spec_from_text, spec_to_text
+from toolyard.protocol.tool import ToolSpec, spec_from_text, spec_to_text
 
 HOSTS_CHANGED: Final = "host.moved"  # the signal that a host has come or gone
 POLL_S: Final = 1.0

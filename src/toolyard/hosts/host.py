@@ -2,42 +2,50 @@
 
 Made by ``join_hosts``. ``hosts.open_yard`` opens a Yard in the same way for one machine and for many, and loads this
 module only where there is a database.
+
+The reaper settles what lost hosts left, within seconds, and truly: a call that one of them ran ends as interrupted, or
+is put into the queue once more if its tool is idempotent; one that it sent is taken back, or stopped where it runs. Its
+own calls, runs of schedules and questions end as interrupted, as after any crash (``engine.recovery``). A task whose
+process ran where nobody is left to see it gets a while for a callback, which may come to any host. The host that missed
+another one first does it for all; if it dies too, the first of those that are there does it at its next round.
+Everything is a compare-and-set, so it does no harm when two do it at once.
 """
 
 import asyncio
 import logging
-from collections.abc import Coroutine, Iterator
+from collections.abc import AsyncIterator, Coroutine, Iterator
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from typing import Any
 
 from toolyard.config import Config
 from toolyard.engine.clock import Clock, SystemClock
+from toolyard.engine.recovery import GRACE_S, RecoveryReport
 from toolyard.engine.registry import Registry
 from toolyard.engine.runner import Runner
 from toolyard.errors import StorageError
-from toolyard.hosts.cluster_key import require_same_key
-from toolyard.hosts.cluster_signature import ClusterSigner
+from toolyard.hosts.cluster_key import ClusterSigner, require_same_key
 from toolyard.hosts.directory import POLL_S, Announcement, Directory
-from toolyard.hosts.host_reaper import HostReaper
 from toolyard.hosts.lease import HEARTBEAT_S, HostLease
 from toolyard.hosts.queue import Queue, QueueConsumer
 from toolyard.hosts.remote_calls import RemoteCalls
-from toolyard.hosts.remote_tools import RemoteTools
-from toolyard.hosts.signal_router import SignalRouter
+from toolyard.hosts.remote_tools import RemoteTools, SignalRouter
 from toolyard.hosts.worker import Claims, Worker
+from toolyard.message import Message
 from toolyard.plugins.plugin_host import PluginTool
-from toolyard.protocol.manifests.forms import list_forms
+from toolyard.protocol.manifests.spec import list_forms
+from toolyard.protocol.records.remote_call import REMOTE_CALL, RemoteCall, RemoteCallState
+from toolyard.protocol.records.task_record import Task, TaskState
+from toolyard.protocol.store import PageCursor, Query
 from toolyard.protocol.tool import Tool, ToolSpec
 from toolyard.storage.postgres import PostgresStore
 from toolyard.storage.secret_key import ClusterKey
 from toolyard.yard.plugin_source import HostOptions
 from toolyard.yard.yard import Yard
 
-GRACE_S = 20.0  # for calls that run when the host is asked to stop
+DRAIN_S = 20.0  # for calls that run when the host is asked to stop
 _CATCH_UP_S = 5.0
 _BATCH = 32
-
 _log = logging.getLogger(__name__)
 
 
@@ -77,7 +85,7 @@ class Host:
             self._lease.earliest_store_time,
         )
         yard.tools.prepend_source(remote)
-        yard.journal.confirm_owner = self._lease.confirm
+        yard.state.journal.confirm_owner = self._lease.confirm
 
     async def open(self) -> None:
         await self._lease.renew()
@@ -88,7 +96,7 @@ class Host:
         if self._serves:
             self._serving = [self._start_task(self._lane.serve()), self._start_task(self._limited.serve())]
 
-    async def close(self, grace_s: float = GRACE_S) -> None:
+    async def close(self, grace_s: float = DRAIN_S) -> None:
         """Take nothing new, wait for what runs, stop the rest, and close the Yard."""
         if self._closed:
             return
@@ -136,8 +144,8 @@ class Host:
         """Do what could not be done, or was not heard, while the database was away."""
         while True:
             self._missed.clear()
-            await self._log_storage_error(self.yard.journal.catch_up())
-            await self._log_storage_error(self.yard.tasks.reclaim())
+            await self._log_storage_error(self.yard.state.journal.catch_up())
+            await self._log_storage_error(self.yard.state.tasks.reclaim())
             await self._log_storage_error(self._worker.cancel_stopped())
             try:
                 async with asyncio.timeout(_CATCH_UP_S):
@@ -148,7 +156,7 @@ class Host:
     def _take_name(self, owner: str) -> None:
         """Own what begins from now on under this name; what earlier terms began belongs to nobody any more."""
         _log.log(logging.WARNING if self._lease.term > 1 else logging.DEBUG, "this host is %s now", owner)
-        self.yard.take_owner_name(owner)
+        self.yard.state.take_owner_name(owner)
         self._calls.host = owner
 
     async def _poll_hosts(self) -> None:
@@ -179,7 +187,7 @@ class Host:
         yard = self.yard
         return Runner(
             Registry((), self._own),
-            root=str(yard._workspace.root),
+            root=yard.project,
             clock=clock,
             journal=claims,
             mask=yard.mask,
@@ -218,3 +226,60 @@ def _to_offered(tool: Tool) -> ToolSpec:
     if isinstance(tool, PluginTool):
         return replace(tool.spec, display_name=tool.manifest.display_name, forms=list_forms(tool.manifest))
     return tool.spec
+
+
+SWEEP_S = 15.0
+_PAGE = 500
+_OPEN = (RemoteCallState.QUEUED, RemoteCallState.RUNNING)
+
+
+class HostReaper:
+    def __init__(self, yard: Yard, clock: Clock, directory: Directory, calls: RemoteCalls, queue: Queue) -> None:
+        self._yard, self._clock, self._directory, self._calls, self._queue = yard, clock, directory, calls, queue
+        self._swept = -SWEEP_S
+
+    async def poll(self) -> None:
+        """Refresh the hosts, and settle what lost ones left; the leader also does so periodically."""
+        missed = await self._directory.refresh()
+        now = self._clock.monotonic()
+        if missed or (now - self._swept > SWEEP_S and self._directory.is_leader()):
+            self._swept = now
+            await self._sweep()
+
+    async def _sweep(self) -> None:
+        async for call in self._iterate_open_calls():
+            if call.owner and not self._directory.is_alive(call.owner):
+                await self._settle_call(call)
+            elif not self._directory.is_alive(call.sender):
+                await self._calls.stop(call.id)
+        await self._end_lost_tasks(await self._yard.state.recover(self._directory.is_alive))
+        await self._calls.remove_old_records()
+        await self._directory.remove_old_records()
+        await self._queue.clear_log()
+
+    async def _settle_call(self, call: RemoteCall) -> None:
+        if call.can_run_again:
+            await self._queue.put(call.tool, call.id, key=f"{call.id}/{call.runs}")
+        else:
+            await self._calls.interrupt(call)
+
+    async def _end_lost_tasks(self, report: RecoveryReport) -> None:
+        machines, now = self._directory.list_machines(), self._clock.now().timestamp()
+        for task in report.left:
+            if self._is_unobserved(task, machines) and now > task.updated + GRACE_S:
+                why = Message("The machine that ran it is gone: what it had done is not known.")
+                await self._yard.state.tasks.end(task.id, TaskState.INTERRUPTED, message=why)
+
+    def _is_unobserved(self, task: Task, machines: set[str]) -> bool:
+        return task.process is not None and task.process.host not in machines and not self._is_detached(task.plugin)
+
+    async def _iterate_open_calls(self) -> AsyncIterator[RemoteCall]:
+        after: PageCursor | None = None
+        while page := await self._yard.state.store.find(REMOTE_CALL, Query(states=_OPEN), limit=_PAGE, after=after):
+            after = PageCursor(at=page[-1].created, id=page[-1].id)
+            for record in page:
+                yield RemoteCall.from_record(record)
+
+    def _is_detached(self, plugin: str) -> bool:
+        installed = self._yard.plugins.plugins.get(plugin)
+        return bool(installed and installed.manifest and installed.manifest.detached)

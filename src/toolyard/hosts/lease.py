@@ -14,7 +14,7 @@ from typing import Final
 from toolyard.engine.clock import read_boot_time
 from toolyard.errors import StorageError
 from toolyard.message import Message
-from toolyard.protocol.failure import Failure, Reason
+from toolyard.protocol.envelope import Failure, Reason
 from toolyard.protocol.store import Leases
 
 HEARTBEAT_S: Final = 2.0
@@ -87,11 +87,10 @@ class HostLease:
             raise Failure(
                 Reason.INTERRUPTED,
                 Message(
-                    "host.lease_expired",
                     "It was not started: its host stood still, or could not reach the database, for longer than its "
-                    "lease, and the call was ended without it.",
+                    "lease, and the call was ended without it."
                 ),
-                hint=Message("hint.call_again", "Call it again."),
+                hint=Message("Call it again."),
             )
 
     async def _request_lease(self) -> None:
@@ -101,11 +100,10 @@ class HostLease:
             raise Failure(
                 Reason.INTERRUPTED,
                 Message(
-                    "host.lease_unconfirmed",
                     "It was not started: the database does not confirm that this host may still start it ({error}).",
                     error=error,
                 ),
-                hint=Message("hint.call_when_database_answers", "Call it again when the database answers."),
+                hint=Message("Call it again when the database answers."),
             ) from error
 
     async def _renew(self) -> None:

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from toolyard.errors import StorageError
 from toolyard.message import Message
-from toolyard.storage.postgres_packages import install_command
-from toolyard.storage.postgres_server import PASSING, PostgresServer
+from toolyard.storage.postgres_server import PASSING, PostgresServer, install_command
 
 try:
     import asyncpg
@@ -29,9 +28,7 @@ try:
     from pgqueuer.domain.types import Channel
     from pgqueuer.models import Job
 except ModuleNotFoundError as missing:
-    raise StorageError(
-        Message("host.packages_missing", "many hosts need two more packages: {command}", command=install_command())
-    ) from missing
+    raise StorageError(Message("many hosts need two more packages: {command}", command=install_command())) from missing
 
 if TYPE_CHECKING:
     from asyncpg.pool import PoolConnectionProxy

@@ -11,17 +11,19 @@ from dataclasses import replace
 from typing import Final
 
 from toolyard.engine.clock import Clock
-from toolyard.hosts.cluster_signature import ClusterSigner
+from toolyard.hosts.cluster_key import ClusterSigner
 from toolyard.message import Message, to_fields
-from toolyard.protocol.call import ToolCall
-from toolyard.protocol.envelope import ErrorCode
-from toolyard.protocol.failure import Failure, Reason
+from toolyard.protocol.envelope import ErrorCode, Failure, Reason
 from toolyard.protocol.json import JsonObject
-from toolyard.protocol.outcome import Outcome
-from toolyard.protocol.outcome_json import call_to_text, outcome_to_text
-from toolyard.protocol.remote_call import REMOTE_CALL, RemoteCall, RemoteCallState
+from toolyard.protocol.records.remote_call import (
+    REMOTE_CALL,
+    RemoteCall,
+    RemoteCallState,
+    call_to_text,
+    outcome_to_text,
+)
 from toolyard.protocol.store import NewEvent, Query, SharedStore, Signal
-from toolyard.protocol.tool import ToolSpec
+from toolyard.protocol.tool import Outcome, ToolCall, ToolSpec
 
 DONE: Final = "remote.done"  # signals
 STOP: Final = "remote.stop"
@@ -52,8 +54,8 @@ class RemoteCalls:
         if not await self._store.commit([self._signer.sign_call(sent).to_record()], lasting=False):
             raise Failure(
                 ErrorCode.CONFLICT,
-                Message("host.duplicate_call_id", "A call with the id {id} was sent before.", id=call.id),
-                hint=Message("hint.use_new_id", "Use a new id."),
+                Message("A call with the id {id} was sent before.", id=call.id),
+                hint=Message("Use a new id."),
             )
 
     async def get(self, call_id: str) -> RemoteCall | None:
@@ -91,20 +93,15 @@ class RemoteCalls:
             raise Failure(
                 Reason.INTERRUPTED,
                 Message(
-                    "host.result_not_signed",
                     "{tool} ran on another host, but its result is not signed with the cluster_key and is not used.",
                     tool=call.tool,
                 ),
-                hint=Message(
-                    "hint.find_other_writer", "Find out who else writes to the database before you call it again."
-                ),
+                hint=Message("Find out who else writes to the database before you call it again."),
             )
 
     async def refuse(self, call: RemoteCall, reason: str) -> None:
         """End a call that must not run here, and record that somebody tried."""
-        failure = Failure(
-            Reason.DENIED, reason, hint=Message("hint.same_cluster_key", "Set the same cluster_key on every host.")
-        )
+        failure = Failure(Reason.DENIED, reason, hint=Message("Set the same cluster_key on every host."))
         changed = self._to_ended(call, failure=failure)
         await self._store.commit(
             [changed.to_record()],
@@ -152,15 +149,12 @@ class RemoteCalls:
         lost = Failure(
             Reason.INTERRUPTED,
             Message(
-                "host.call_interrupted",
                 "{tool} was cut off while it ran on {machine}: what it had done by then is not known.{twice}",
                 tool=call.tool,
                 machine=machine,
-                twice=Message("host.run_twice", " It was run twice, because it may be repeated.")
-                if call.has_run_twice
-                else "",
+                twice=Message(" It was run twice, because it may be repeated.") if call.has_run_twice else "",
             ),
-            hint=Message("hint.inspect_changes", "Look at what it may have changed before you call it again."),
+            hint=Message("Look at what it may have changed before you call it again."),
         )
         changed = self._to_ended(call, failure=lost)
         return await self._store.commit([changed.to_record()], signals=[Signal(DONE, call.id)])
@@ -171,11 +165,7 @@ class RemoteCalls:
         if call is None or not call.is_same_run(claimed):
             raise Failure(
                 Reason.INTERRUPTED,
-                Message(
-                    "host.ended_by_other_host",
-                    "{tool} was not started: the call was ended by another host.",
-                    tool=claimed.tool,
-                ),
+                Message("{tool} was not started: the call was ended by another host.", tool=claimed.tool),
             )
         if call.is_stopped:
             raise _cancelled_failure(claimed)
@@ -210,21 +200,17 @@ def _failure_to_json(failure: Failure) -> JsonObject:
 
 
 def _cancelled_failure(call: RemoteCall) -> Failure:
-    return Failure(
-        Reason.CANCELLED,
-        Message("host.cancelled_before_began", "{tool} was cancelled before it began.", tool=call.tool),
-    )
+    return Failure(Reason.CANCELLED, Message("{tool} was cancelled before it began.", tool=call.tool))
 
 
 def _too_large_failure(outcome: Outcome) -> Failure:
     return Failure(
         Reason.OUTPUT_TOO_LARGE,
         Message(
-            "host.result_too_large",
             "It ran on another host and ended there ({value}), but its result is larger than {max_outcome} "
             "characters and was not sent back.",
             value=outcome.envelope.status.value,
             max_outcome=MAX_OUTCOME,
         ),
-        hint=Message("hint.ask_for_less", "Ask for less at a time."),
+        hint=Message("Ask for less at a time."),
     )

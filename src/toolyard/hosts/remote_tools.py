@@ -2,26 +2,27 @@
 
 A tool that this host has too runs here: that needs no queue and nobody's help. There is one exception: if it has a
 limit and other hosts have it too, its calls go through the queue, because only there the limit holds for all of them.
+
+Each signal between hosts wakes exactly those who wait for it. One that was missed delays nobody for long: whoever waits
+looks by themselves after a while, and at once when the store says that some were missed.
 """
 
 import asyncio
 import logging
 from collections.abc import Callable, Hashable, Iterator, Set
+from contextlib import contextmanager
 
 from toolyard.engine.clock import Clock
 from toolyard.errors import StorageError
-from toolyard.hosts.directory import Directory
+from toolyard.hosts.directory import HOSTS_CHANGED, Directory
 from toolyard.hosts.queue import Queue
-from toolyard.hosts.remote_calls import RemoteCalls
-from toolyard.hosts.signal_router import SignalRouter
+from toolyard.hosts.remote_calls import DONE, STOP, RemoteCalls
 from toolyard.message import Message
-from toolyard.protocol.call import ToolCall
-from toolyard.protocol.envelope import ErrorCode, Status
-from toolyard.protocol.failure import Failure, Reason
+from toolyard.protocol.envelope import ErrorCode, Failure, Reason, Status
 from toolyard.protocol.json import JsonObject
-from toolyard.protocol.outcome import Outcome, Result
-from toolyard.protocol.remote_call import RemoteCall, RemoteCallState
-from toolyard.protocol.tool import Checkpoint, ToolSpec
+from toolyard.protocol.records.remote_call import RemoteCall, RemoteCallState
+from toolyard.protocol.store import SharedStore, Signal
+from toolyard.protocol.tool import Checkpoint, Outcome, Result, ToolCall, ToolSpec
 
 _log = logging.getLogger(__name__)
 _AWAY_S = 1.0  # between two attempts while the database is away
@@ -30,6 +31,47 @@ _TRUST_S = 10.0  # how long it relies on signals alone
 _STOP_S = 0.8  # what a cancelled call may still take; the runner leaves it behind after one second
 NOBODY_S = 15.0  # how long a call waits for a host when the last one with its tool is gone
 _OURS = frozenset({"params_input"})  # of a context: told by the sender's own runner
+
+
+class SignalRouter:
+    """Calls ``stop`` with the id of a call that its sender stops, and ``moved`` when a host comes or goes.
+
+    ``missed`` is called when a signal to stop may not have been heard.
+    """
+
+    def __init__(
+        self,
+        store: SharedStore,
+        *,
+        stop: Callable[[str], object],
+        moved: Callable[[], None],
+        missed: Callable[[], None],
+    ) -> None:
+        self._stop, self._moved, self._missed = stop, moved, missed
+        self._waiting: dict[str, asyncio.Event] = {}
+        store.subscribe(self._handle_signal)
+
+    @contextmanager
+    def expect_end(self, call_id: str) -> Iterator[asyncio.Event]:
+        """Yield an event that is set when the call may have ended."""
+        self._waiting[call_id] = ended = asyncio.Event()
+        try:
+            yield ended
+        finally:
+            del self._waiting[call_id]
+
+    def _handle_signal(self, signal: Signal | None) -> None:
+        if signal is None:
+            for ended in self._waiting.values():
+                ended.set()
+            self._missed()
+        elif signal.type == DONE:
+            if waiting := self._waiting.get(signal.id):
+                waiting.set()
+        elif signal.type == STOP:
+            self._stop(signal.id)
+        elif signal.type == HOSTS_CHANGED:
+            self._moved()
 
 
 class RemoteTools:
@@ -117,8 +159,8 @@ class RemoteTools:
             if remote.state is RemoteCallState.QUEUED and now - served > NOBODY_S:
                 raise Failure(
                     Reason.START_FAILED,
-                    Message("host.tool_unavailable", "No host that is up has {tool} any more.", tool=tool),
-                    hint=Message("hint.start_worker", "Start one, or use another tool."),
+                    Message("No host that is up has {tool} any more.", tool=tool),
+                    hint=Message("Start one, or use another tool."),
                 )
 
     async def _stop(self, call_id: str, until: float) -> RemoteCall | None:
@@ -162,12 +204,11 @@ class RemoteTool:
             raise Failure(
                 Reason.INTERRUPTED,
                 Message(
-                    "host.connection_lost",
                     "{name} runs on another host, and the way there is cut ({error}). Nobody knows if it ran.",
                     name=self._spec.name,
                     error=error,
                 ),
-                hint=Message("hint.inspect_changes", "Look at what it may have changed before you call it again."),
+                hint=Message("Look at what it may have changed before you call it again."),
             ) from error
 
 
@@ -201,10 +242,5 @@ def to_result(outcome: Outcome) -> Result:
 def _raise_record_missing(call_id: str, tool: str) -> RemoteCall:
     raise Failure(
         Reason.INTERRUPTED,
-        Message(
-            "host.call_record_missing",
-            "{tool} was sent to another host, and its record {call_id} is gone.",
-            tool=tool,
-            call_id=call_id,
-        ),
+        Message("{tool} was sent to another host, and its record {call_id} is gone.", tool=tool, call_id=call_id),
     )

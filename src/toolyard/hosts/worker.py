@@ -17,10 +17,9 @@ from toolyard.engine.runner import Runner
 from toolyard.errors import StorageError, StorageKeyMissing
 from toolyard.hosts.remote_calls import RemoteCalls
 from toolyard.message import Message
-from toolyard.protocol.call import ToolCall
-from toolyard.protocol.envelope import ErrorCode
-from toolyard.protocol.failure import Failure, Reason
-from toolyard.protocol.remote_call import RemoteCall, RemoteCallState
+from toolyard.protocol.envelope import ErrorCode, Failure, Reason
+from toolyard.protocol.records.remote_call import RemoteCall, RemoteCallState
+from toolyard.protocol.tool import ToolCall
 
 _log = logging.getLogger(__name__)
 _FRESH_S = 0.7  # how long a claim that was confirmed stays so; a sender that gives up waits longer for its end
@@ -61,8 +60,6 @@ class _Claim:
 class Claims(NullRecorder):
     """The claims of this host, as its runner asks about them."""
 
-    runs_inline = False  # the calls were recorded and permitted by the hosts that sent them
-
     def __init__(self, calls: RemoteCalls, own: Ownership, now: Callable[[], float] = read_boot_time) -> None:
         self._calls, self._own, self._now = calls, own, now
         self._claims: dict[str, _Claim] = {}
@@ -84,10 +81,7 @@ class Claims(NullRecorder):
         """Raise Failure unless the claim of a call was good a moment ago. Mostly without asking anybody."""
         claim = self._claims.get(call.id.partition("#")[0])
         if claim is None:
-            raise Failure(
-                Reason.INTERRUPTED,
-                Message("host.call_already_ended", "{tool} was not started: its call has ended.", tool=call.tool),
-            )
+            raise Failure(Reason.INTERRUPTED, Message("{tool} was not started: its call has ended.", tool=call.tool))
         for _ in range(_TRIES):
             if self._is_fresh(claim):
                 return
@@ -99,7 +93,6 @@ class Claims(NullRecorder):
                 raise Failure(
                     Reason.INTERRUPTED,
                     Message(
-                        "host.claim_unconfirmed",
                         "{tool} was not started: the database does not confirm that it is still wanted ({error}).",
                         tool=call.tool,
                         error=error,
@@ -108,21 +101,15 @@ class Claims(NullRecorder):
             if self.is_too_late(claim.remote):
                 raise Failure(
                     ErrorCode.TIMEOUT,
-                    Message(
-                        "host.timed_out_before_start",
-                        "{tool} was not started: its time was over before it began.",
-                        tool=call.tool,
-                    ),
+                    Message("{tool} was not started: its time was over before it began.", tool=call.tool),
                 )
             claim.requested = requested
         raise Failure(
             Reason.INTERRUPTED,
             Message(
-                "host.database_too_slow",
-                "{tool} was not started: the database is too slow to confirm that it is still wanted.",
-                tool=call.tool,
+                "{tool} was not started: the database is too slow to confirm that it is still wanted.", tool=call.tool
             ),
-            hint=Message("hint.call_again", "Call it again."),
+            hint=Message("Call it again."),
         )
 
     def _is_fresh(self, claim: _Claim) -> bool:
@@ -187,14 +174,11 @@ class Worker:
         """Return why a call must not run here; empty when it may. A record can be written by others than hosts."""
         if not self._calls.is_call_valid(remote):
             return Message(
-                "host.call_not_signed",
                 "{tool} was not run: the call is not signed with the cluster_key of the host that was to run it.",
                 tool=remote.tool,
             )
         if (remote.id, remote.runs + 1) in self._begun:
-            return Message(
-                "host.call_repeated", "{tool} was not run: the same call has run here before.", tool=remote.tool
-            )
+            return Message("{tool} was not run: the same call has run here before.", tool=remote.tool)
         return ""
 
     async def _claim(self, remote: RemoteCall) -> RemoteCall | None:

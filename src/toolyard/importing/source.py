@@ -9,7 +9,7 @@ from pathlib import Path
 from toolyard.dialects.vcp_install import APPROVALS, CONFIG, PLUGINS, RESULTS, TIMED
 from toolyard.errors import UsageError
 from toolyard.message import Message
-from toolyard.plugins.config_env import parse_config
+from toolyard.plugins.package.config_env import parse_config
 from toolyard.protocol.json import Json
 
 _MAX_BYTES = 8 * 2**20
@@ -31,7 +31,6 @@ class VcpInstall:
         if not (folder / PLUGINS).is_dir():
             raise UsageError(
                 Message(
-                    "import.not_vcptoolbox_install",
                     "'{folder}' is not an install of VCPToolBox: it has no folder called {plugins}",
                     folder=folder,
                     plugins=PLUGINS,

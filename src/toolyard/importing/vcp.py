@@ -7,8 +7,10 @@ written at all.
 
 import json
 import stat
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from enum import StrEnum
 from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
 from toolyard.config import HOST_FILE
@@ -20,33 +22,67 @@ from toolyard.dialects.vcp_install import (
     read_result_name,
     read_timed_task,
 )
-from toolyard.engine.check import check_call
 from toolyard.engine.clock import Clock, SystemClock
+from toolyard.engine.runner import check_call
 from toolyard.errors import ToolyardError
-from toolyard.importing.report import ImportReport, ItemKind
 from toolyard.importing.source import VcpInstall, find_packages, find_words, mentions_variable
 from toolyard.message import Message
 from toolyard.own_command import OwnCommand
-from toolyard.plugins.environment import HOST_KEYS, RESERVED, is_secret_name
-from toolyard.plugins.install import install_plugin
-from toolyard.plugins.plugin import Origin
-from toolyard.plugins.plugin_files import read_plugin_files, read_signature
-from toolyard.protocol.approval import Effect, Mode
-from toolyard.protocol.audit import Actor
-from toolyard.protocol.call import Origin as CallOrigin
-from toolyard.protocol.call import ToolCall
-from toolyard.protocol.failure import Failure
+from toolyard.plugins.package.config_env import is_secret_name, parse_config
+from toolyard.plugins.package.environment import HOST_KEYS, RESERVED
+from toolyard.plugins.package.install import install_plugin
+from toolyard.plugins.package.plugin import Origin, read_plugin_files, read_signature
+from toolyard.protocol.access import Effect, Mode
+from toolyard.protocol.envelope import Failure
 from toolyard.protocol.json import Json
-from toolyard.protocol.manifest import Manifest, PluginType
+from toolyard.protocol.manifests.manifest import Manifest, PluginType
 from toolyard.protocol.manifests.safe_text import escape_hidden
-from toolyard.protocol.schedule import Schedule
+from toolyard.protocol.records.audit_record import Actor
+from toolyard.protocol.records.schedule_record import Schedule
+from toolyard.protocol.records.task_record import KIND, Task, is_valid_id, state_from_callback, task_key
 from toolyard.protocol.store import Query
-from toolyard.protocol.task import KIND, Task, is_valid_id, state_from_callback, task_key
+from toolyard.protocol.tool import Origin as CallOrigin
+from toolyard.protocol.tool import ToolCall
 from toolyard.workspace.home_folder import make_private_folder
 from toolyard.yard.yard import Yard
 
 CALLER = "import:vcp"
 _RUNS_HERE = (PluginType.SYNCHRONOUS, PluginType.ASYNCHRONOUS, PluginType.STATIC)
+
+
+class ItemKind(StrEnum):
+    PLUGIN = "plugin"
+    RULE = "rule"
+    SCHEDULE = "schedule"
+    TASK = "task"
+    VARIABLE = "variable"
+    FILE = "file"
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    what: ItemKind
+    name: str
+    why: str = ""
+
+
+@dataclass(slots=True)
+class ImportReport:
+    took: list[Item] = field(default_factory=list)
+    left: list[Item] = field(default_factory=list)
+    shared_keys: dict[str, list[str]] = field(default_factory=dict)  # for the owner to write into config.toml
+
+    def take(self, what: ItemKind, name: str, why: str = "") -> None:
+        self.took.append(Item(what, name, why))
+
+    def leave(self, what: ItemKind, name: str, why: str) -> None:
+        self.left.append(Item(what, name, why))
+
+    def to_dict(self) -> dict[str, Any]:
+        def to_json(items: list[Item]) -> list[dict[str, str]]:
+            return [{"what": item.what.value, "name": item.name, "why": item.why} for item in items]
+
+        return {"took": to_json(self.took), "left": to_json(self.left), "shared_keys": self.shared_keys}
 
 
 @dataclass(slots=True)
@@ -131,7 +167,7 @@ class VcpImport:
                 review = source.review(plugin).review
                 source.trust.allow(review, at=at)
                 by, detail = Actor(name=CALLER, way="cli"), {"fingerprint": review.digest, "folder": str(plugin.folder)}
-                await self.yard.audit.record(
+                await self.yard.state.audit.record(
                     "plugin.allowed", by, plugin=plugin.name, target=plugin.name, detail={**detail}
                 )
         source.plugins.refresh()
@@ -174,7 +210,7 @@ class VcpImport:
         rules, why = read_approval_rules(value)
         if why:
             report.leave(ItemKind.FILE, "the approval list", why)
-        known = {(rule.tool, rule.command, rule.effect) for rule in await self.yard.approvals.rules()}
+        known = {(rule.tool, rule.command, rule.effect) for rule in await self.yard.state.approvals.rules()}
         for rule in rules:
             if not rule.refuses:
                 report.leave(ItemKind.RULE, rule.text, self._has_asking_mode())
@@ -182,7 +218,7 @@ class VcpImport:
                 report.leave(ItemKind.RULE, rule.text, "there is such a rule already")
             else:
                 if not self.dry:
-                    await self.yard.approvals.add_rule(rule.tool, rule.command, Effect.DENY, by=CALLER)
+                    await self.yard.state.approvals.add_rule(rule.tool, rule.command, Effect.DENY, by=CALLER)
                 report.take(ItemKind.RULE, rule.text, "denied, as it was there")
 
     def _has_asking_mode(self) -> str:
@@ -206,7 +242,7 @@ class VcpImport:
                     report.take(ItemKind.SCHEDULE, name, _describe(task, proposed, self.yard.config.own_command))
 
     async def _is_scheduled(self, task: TimedTask) -> bool:
-        schedules = await self.yard.schedules.page(Query(tool=task.tool, caller=CALLER), limit=1000)
+        schedules = await self.yard.state.schedules.page(Query(tool=task.tool, caller=CALLER), limit=1000)
         return any((one.at, one.arguments) == (task.at, task.arguments) for one in schedules)
 
     async def _propose(self, task: TimedTask) -> Schedule | str | None:
@@ -217,7 +253,7 @@ class VcpImport:
         )  # fmt: skip
         try:
             check_call(self.yard.tools.get(task.tool), call)
-            return None if self.dry else await self.yard.schedules.propose(call, at=task.at)
+            return None if self.dry else await self.yard.state.schedules.propose(call, at=task.at)
         except Failure as failure:
             return f"{failure.message} Allow the tool, or name a later time, and import again."
 
@@ -226,7 +262,7 @@ class VcpImport:
             named = read_result_name(name, body, plugins)
             if body is None or named is None or not is_valid_id(named[1]) or not is_valid_id(named[0]):
                 report.leave(ItemKind.TASK, name, "it is not a result with the name of its plugin and its task")
-            elif await self.yard.store.find(KIND, Query(key=task_key(*named)), limit=1):
+            elif await self.yard.state.store.find(KIND, Query(key=task_key(*named)), limit=1):
                 report.leave(ItemKind.TASK, name, "there is a task of this name already")
             else:
                 if not self.dry:
@@ -237,9 +273,9 @@ class VcpImport:
         task = Task(
             id=f"task_{uuid4().hex}", call_id="", plugin=plugin, task_id=task_id, state=state_from_callback(body),
             created=at, updated=self.clock.now().timestamp(), deadline=at, caller=CALLER, token_hash="", result=body,
-            message=Message("task.imported", "It was taken over from VCPToolBox."),
+            message=Message("It was taken over from VCPToolBox.")
         )  # fmt: skip
-        await self.yard.store.commit([task.to_record()])
+        await self.yard.state.store.commit([task.to_record()])
 
 
 def _describe(task: TimedTask, proposed: Schedule | None, own_command: OwnCommand) -> str:
@@ -264,8 +300,6 @@ def _describe_dependencies(folder: Path) -> list[str]:
 
 def _write_variables(path: Path, values: dict[str, str]) -> None:
     """Add what is not there yet; what the owner has written stays."""
-    from toolyard.plugins.config_env import parse_config
-
     before = path.read_text(encoding="utf-8") if path.exists() else ""
     known = parse_config(before).values
     lines = [f"{name}={_quote_value(value)}\n" for name, value in values.items() if name not in known]

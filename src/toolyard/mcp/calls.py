@@ -3,14 +3,16 @@
 A call runs in a task of its own, so that a client that goes away cancels it cleanly. One that needs an approval asks
 the client's user where the client can: by a request on the same connection, or, since 2026-07-28, by an answer that
 asks for more; the call then waits under a secret name until the client comes back with the reply. At most
-``MAX_WAITING`` calls wait like that. Where it cannot, the approval waits for the console or the command line, and the
+``MAX_WAITING`` calls wait like that. Only an explicit "allow" is a yes: what the user declines, closes or leaves open
+is a no (S-98, S-99). Where the client cannot ask, the approval waits for the console or the command line, and the
 client gets an early answer, see ``early_results``. A call whose client has left is cancelled. A rule, which holds for
-everybody, is made only by a user who may make rules.
-"""
+everybody, is made only by a user who may make rules."""
 
 import asyncio
+import json
 import secrets
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Final
 
 import mcp_types as types
@@ -18,17 +20,18 @@ from mcp.server.context import ServerRequestContext
 from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from toolyard.dialects.mcp import drop_unfit_structure
+from toolyard.dialects.mcp_messages import drop_unfit_structure
 from toolyard.engine.journal import CALL_PROGRESS
-from toolyard.mcp import elicitation
 from toolyard.mcp.early_results import ANSWER_S, CallRun, EarlyResults, build_early_outcome
 from toolyard.mcp.resources import build_task_links
-from toolyard.protocol.approval import ApprovalState
-from toolyard.protocol.approval_record import Approval
-from toolyard.protocol.audit import Actor
-from toolyard.protocol.call import ToolCall
-from toolyard.protocol.failure import Failure
-from toolyard.protocol.outcome import Outcome
+from toolyard.message import Message
+from toolyard.protocol.access import ApprovalState
+from toolyard.protocol.envelope import Failure
+from toolyard.protocol.json import Json
+from toolyard.protocol.manifests.safe_text import escape_hidden, truncate
+from toolyard.protocol.records.approval_record import Approval
+from toolyard.protocol.records.audit_record import Actor
+from toolyard.protocol.tool import Outcome, ToolCall
 from toolyard.yard.yard import Yard
 
 MAX_WAITING: Final = 1000
@@ -36,13 +39,15 @@ PROGRESS_S: Final = 5.0
 QUICK_S: Final = 0.05  # a call that takes longer may be one that asks
 _EARLIER_EVENTS = 200  # among which a call's own first ones may be
 _QUESTION = "approval"
-
 Context = ServerRequestContext[Any, Any]
 Answer = types.CallToolResult | types.InputRequiredResult
 FindConsoleUrl = Callable[[], str]
 """Where people reach the console; empty when there is none."""
 CanMakeRules = Callable[[Any], bool]
 """Whether who is asking may make rules, by the HTTP request that carries the message; None over stdio."""
+FIELD: Final = "answer"
+_MAX_SHOWN = 20_000  # characters of arguments; who wants to see more looks into the console
+_LONG_TEXT = 2_000  # characters of one text when all together are more than that
 
 
 class Calls:
@@ -72,8 +77,8 @@ class Calls:
         return self._early.find(call) is not None
 
     def start(self, call: ToolCall) -> CallRun:
-        question = self._yard.approvals.watch(call.id)
-        task = asyncio.create_task(self._yard.settle(call))
+        question = self._yard.state.approvals.watch(call.id)
+        task = asyncio.create_task(self._yard.calls.settle(call))
         self._runs.add(task)
         task.add_done_callback(self._runs.discard)
         task.add_done_callback(lambda _: question.cancel())
@@ -157,7 +162,7 @@ class Calls:
 
     async def _relay_progress(self, ctx: Context, call: ToolCall, began: float) -> None:
         """Pass on what the call reports while it runs, until cancelled."""
-        store = self._yard.store
+        store = self._yard.state.store
         seen = max(0, (await store.event_span())[1] - _EARLIER_EVENTS)
         while True:
             for event in await store.events(seen, limit=_EARLIER_EVENTS):
@@ -191,14 +196,12 @@ class Calls:
     async def _find_pending_approval(self, run: CallRun) -> Approval | None:
         """Return the approval that a run waits for now."""
         approval = run.approval
-        stored = await self._yard.approvals.get(approval.id) if approval else None
+        stored = await self._yard.state.approvals.get(approval.id) if approval else None
         return stored if stored is not None and stored.state is ApprovalState.PENDING else None
 
     async def _elicit(self, ctx: Context, approval: Approval) -> None:
-        schema = elicitation.build_schema(approval, rules=self._may_rule(ctx.request))
-        response = await ctx.session.elicit_form(
-            elicitation.build_message(approval), schema, related_request_id=ctx.request_id
-        )
+        schema = build_schema(approval, rules=self._may_rule(ctx.request))
+        response = await ctx.session.elicit_form(build_message(approval), schema, related_request_id=ctx.request_id)
         await self._answer_approval(ctx, approval, response)
 
     def _require_input(self, ctx: Context, run: CallRun, approval: Approval) -> types.InputRequiredResult:
@@ -207,8 +210,8 @@ class Calls:
         state = secrets.token_urlsafe(32)
         self._waiting[state] = run
         run.task.add_done_callback(lambda _: self._forget_later(state))
-        schema = elicitation.build_schema(approval, rules=self._may_rule(ctx.request))
-        form = types.ElicitRequestFormParams(message=elicitation.build_message(approval), requested_schema=schema)
+        schema = build_schema(approval, rules=self._may_rule(ctx.request))
+        form = types.ElicitRequestFormParams(message=build_message(approval), requested_schema=schema)
         return types.InputRequiredResult(
             input_requests={_QUESTION: types.ElicitRequest(params=form)}, request_state=state
         )
@@ -218,15 +221,15 @@ class Calls:
         asyncio.get_running_loop().call_later(600, self._waiting.pop, state, None)
 
     async def _answer_approval(self, ctx: Context, approval: Approval, response: types.ElicitResult) -> None:
-        answer = elicitation.parse_answer(response.action, response.content)
+        answer = parse_answer(response.action, response.content)
         always = answer.always and self._may_rule(ctx.request)  # also of a client that says what it was not offered
-        await self._yard.approvals.answer(
+        await self._yard.state.approvals.answer(
             approval.id, allowed=answer.allowed, by=_client_actor(ctx), always=always, reason=answer.reason
         )
 
     def express(self, call: ToolCall, outcome: Outcome, version: str) -> dict[str, Any]:
         """Return the result of a call as this version of MCP writes it."""
-        result = self._yard.express(call, outcome, "mcp", shown=True)
+        result = self._yard.results.express(call, outcome, "mcp", shown=True)
         only_objects = version not in MODERN_PROTOCOL_VERSIONS
         drop_unfit_structure(result, only_objects=only_objects, has_own_schema=self._declares_own_output(call.tool))
         return result
@@ -261,3 +264,55 @@ def _client_actor(ctx: Context) -> Actor:
 def _client_name(ctx: Context) -> str:
     params = ctx.session.client_params
     return f"mcp:{params.client_info.name}" if params is not None else "mcp"
+
+
+DENY, ALLOW, ALWAYS = "deny", "allow", "always"
+
+
+@dataclass(frozen=True, slots=True)
+class ElicitedAnswer:
+    allowed: bool
+    always: bool
+    reason: str = ""
+
+
+def build_message(approval: Approval) -> str:
+    arguments = _to_json_text(approval.arguments)
+    if len(arguments) > _MAX_SHOWN:  # each is still named, with its beginning and its end
+        arguments = _to_json_text(_shorten(approval.arguments))
+    protected = "\nIt touches a protected path." if approval.protected else ""
+    return (
+        f"Toolyard asks: may {escape_hidden(approval.tool)} run? (risk: {approval.risk}){protected}\n"
+        f"Arguments:\n{truncate(escape_hidden(arguments), _MAX_SHOWN)}"
+    )
+
+
+def build_schema(approval: Approval, *, rules: bool = True) -> dict[str, Any]:
+    """A choice whose first and preset word is no; ``rules``: whether this user may make any."""
+    choices = [DENY, ALLOW, *([ALWAYS] if rules and approval.always_offered else [])]
+    about = "deny; allow this call; or always allow this tool and command" if len(choices) > 2 else "deny or allow"
+    field = {"type": "string", "title": "Answer", "description": about, "enum": choices, "default": DENY}
+    return {"type": "object", "properties": {FIELD: field}, "required": [FIELD]}
+
+
+def parse_answer(action: str, content: object) -> ElicitedAnswer:
+    answer = content.get(FIELD) if action == "accept" and isinstance(content, dict) else None
+    allowed = answer in (ALLOW, ALWAYS)
+    refused = Message("the user of the MCP client said no")
+    return ElicitedAnswer(allowed, answer == ALWAYS, "" if allowed else refused)
+
+
+def _to_json_text(value: Json) -> str:
+    return json.dumps(value, ensure_ascii=False, indent=2)
+
+
+def _shorten(value: Json) -> Json:
+    if isinstance(value, dict):
+        return {key: _shorten(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_shorten(inner) for inner in value]
+    if not isinstance(value, str) or len(value) <= _LONG_TEXT:
+        return value
+    half = _LONG_TEXT // 2
+    left_out = len(value) - 2 * half
+    return f"{value[:half]} [… {left_out} characters are shown only in the console …] {value[-half:]}"

@@ -10,12 +10,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from toolyard.protocol.approval_record import Approval
-from toolyard.protocol.call import ToolCall
-from toolyard.protocol.envelope import Envelope, Fault, Status
-from toolyard.protocol.failure import Reason, code_of
+from toolyard.protocol.envelope import Envelope, Fault, Reason, Status, code_of
 from toolyard.protocol.json import JsonObject
-from toolyard.protocol.outcome import Outcome
+from toolyard.protocol.records.approval_record import Approval
+from toolyard.protocol.tool import Outcome, ToolCall
 
 ANSWER_S: Final = 35.0  # some clients give up after 45 s, and a call is looked at every 5 s
 KEPT_S: Final = 600.0

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
 
 LOOK_S: Final = 0.5
-_APP = "toolyard.mcp.http"
+_APP = "toolyard.mcp.server"
 
 
 class McpMount:

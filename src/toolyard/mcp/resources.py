@@ -13,7 +13,7 @@ import mcp_types as types
 from mcp.shared.exceptions import MCPError
 
 from toolyard.protocol.envelope import Envelope
-from toolyard.workspace.ignore import OUTPUT_FOLDER
+from toolyard.workspace.search.ignore import OUTPUT_FOLDER
 from toolyard.yard.yard import Yard
 
 OUTPUT: Final = "toolyard://tool-output/"
@@ -53,7 +53,7 @@ def list_templates() -> types.ListResourceTemplatesResult:
 async def read_resource(yard: Yard, uri: str, caller: str) -> types.ReadResourceResult:
     text = _read_output(yard, uri.removeprefix(OUTPUT)) if uri.startswith(OUTPUT) else None
     if uri.startswith(TASK):
-        task = await yard.tasks.get(uri.removeprefix(TASK))
+        task = await yard.state.tasks.get(uri.removeprefix(TASK))
         if task is not None and task.caller == caller:
             text = json.dumps(task.to_json(), ensure_ascii=False, indent=2)
     if text is None:

@@ -1,38 +1,58 @@
-"""The tools of a Yard for MCP clients: the same registry, the same runner, the same approvals as for everyone."""
+"""The tools of a Yard for MCP clients: the same registry, the same runner, the same approvals as for everyone.
+
+``build_mcp_app`` makes an ASGI app of it, for ``POST /mcp`` of the web server. It checks no key, Host or Origin: the
+edge of the web server has done so before a request comes here. Bodies, sessions and their idle time are bounded by the
+SDK.
+
+Connected clients are notified when the list of tools changes. Those since 2026-07-28 listen on a stream of their own;
+older ones get a notice on the connection on which they have listed the tools. A notice that cannot be delivered is
+lost: the client lists again when it connects again. At most ``MAX_SESSIONS`` older connections are remembered, the
+oldest are forgotten first."""
 
 import asyncio
 import contextlib
+from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
 from importlib.metadata import version
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
+import anyio
 import mcp_types as types
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel.server import NotificationOptions, Server
 from mcp.server.models import InitializationOptions
+from mcp.server.session import ServerSession
+from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ToolsListChanged
 from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from toolyard.dialects.mcp_messages import strip_envelope
-from toolyard.dialects.specs import Format, export, input_schema
+from toolyard.dialects.tool_specs import Format, export, input_schema
 from toolyard.engine.clock import Clock, SystemClock
 from toolyard.mcp import resources
 from toolyard.mcp.calls import PROGRESS_S, Answer, Calls, CanMakeRules, FindConsoleUrl
-from toolyard.mcp.tool_changes import POLL_S, ToolChanges
-from toolyard.protocol.call import Origin, ToolCall
-from toolyard.protocol.failure import Failure
+from toolyard.protocol.envelope import Failure
 from toolyard.protocol.json import JsonObject
+from toolyard.protocol.tool import Origin, ToolCall
 from toolyard.yard.yard import Yard
+
+if TYPE_CHECKING:
+    from mcp.server.connection import Connection
+    from starlette.applications import Starlette
+
 
 NAME: Final = "toolyard"
 _INSTRUCTIONS = (
     "Each result is an envelope: status success, partial or error; text says what happened and what to do next. "
     "Paths are relative to the project. A long result is cut; the whole of it is a resource under toolyard://tool-output/."
 )
-
 Context = ServerRequestContext[Any, Any]
 FindCaller = Callable[[Any], str]
 """Who is asking, by the HTTP request that carries the message; None over stdio."""
+POLL_S: Final = 2.0
+MAX_SESSIONS: Final = 1000
+_NOTICE_S = 5.0
 
 
 class _Sdk(Server[Any]):
@@ -131,7 +151,7 @@ class McpServer:
         name = self._find_name(exported)
         if name is None:
             return None
-        return self._yard.request(name, arguments, caller=self._caller_of(request), origin=Origin.MCP)
+        return self._yard.calls.request(name, arguments, caller=self._caller_of(request), origin=Origin.MCP)
 
     def _find_input_schema(self, name: str) -> dict[str, Any] | None:
         own_name = self._find_name(name)
@@ -143,3 +163,91 @@ class McpServer:
             return self._yard.tools.get(self._yard.tools.resolve_name(exported)).spec.name
         except Failure:
             return None
+
+
+class ToolChanges:
+    def __init__(self, yard: Yard) -> None:
+        self._yard = yard
+        self._bus = InMemorySubscriptionBus()
+        self.listen = ListenHandler(self._bus)
+        self._sessions: OrderedDict[int, tuple[ServerSession, Connection]] = OrderedDict()
+        self._seen: tuple[tuple[str, ...], ...] = ()
+        self._known = False  # whether anybody has seen a list that could change
+
+    def note_listed(self, session: ServerSession) -> None:
+        """Note that a client has the list as it is now."""
+        if not self._known:
+            self._known, self._seen = True, self._list_versions()
+        if session.protocol_version in MODERN_PROTOCOL_VERSIONS:
+            return
+        connection = session._connection  # a session is made for each request, a connection stays
+        self._sessions[id(connection)] = (session, connection)  # held, so that no other gets its id
+        while len(self._sessions) > MAX_SESSIONS:
+            self._sessions.popitem(last=False)
+
+    async def notify_if_changed(self) -> bool:
+        """Notify all clients if the tools have changed since the last time; return whether they have."""
+        if not self._known:
+            return False
+        before, self._seen = self._seen, self._list_versions()
+        if before == self._seen:
+            return False
+        await self._bus.publish(ToolsListChanged())
+        for key, (session, _) in list(self._sessions.items()):
+            try:
+                async with asyncio.timeout(_NOTICE_S):
+                    await session.send_tool_list_changed()
+            except (MCPError, TimeoutError, anyio.ClosedResourceError, anyio.BrokenResourceError):
+                self._sessions.pop(key, None)
+        return True
+
+    def _list_versions(self) -> tuple[tuple[str, ...], ...]:
+        return tuple((t.spec.name, t.spec.fingerprint, t.spec.description) for t in self._yard.tools)
+
+    async def run(self, *, refresh: bool, every_s: float = POLL_S) -> None:
+        """Poll until cancelled. With ``refresh`` the plugin folders are searched as well."""
+        while True:
+            if refresh:
+                self._yard.plugins.plugins.refresh()
+            await self.notify_if_changed()
+            await asyncio.sleep(every_s)
+
+
+Lifespan = Callable[[], contextlib.AbstractAsyncContextManager[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class McpApp:
+    """``app`` answers at ``/mcp``; it works only inside ``lifespan``, which can be entered once."""
+
+    app: "Starlette"
+    lifespan: Lifespan
+    server: McpServer
+
+
+def build_mcp_app(
+    yard: Yard,
+    caller_of: FindCaller,
+    may_rule: CanMakeRules,
+    *,
+    address: FindConsoleUrl = lambda: "",
+    refresh: bool = False,
+    path: str = "/mcp",
+) -> McpApp:
+    """Build the app. ``caller_of`` finds the caller of an HTTP request, ``may_rule`` whether they may make rules.
+
+    ``address``: where people reach the console. ``refresh``: nobody else looks after the plugin folders.
+    """
+    from mcp.server.transport_security import TransportSecuritySettings
+
+    server = McpServer(yard, caller_of, may_rule=may_rule, address=address)
+    edge_checks = TransportSecuritySettings(enable_dns_rebinding_protection=False)
+    app = server.sdk.streamable_http_app(streamable_http_path=path, transport_security=edge_checks)
+    manager = server.sdk.session_manager
+
+    @contextlib.asynccontextmanager
+    async def lifespan() -> AsyncIterator[None]:
+        async with manager.run(), server.running(refresh=refresh):
+            yield
+
+    return McpApp(app, lifespan, server)

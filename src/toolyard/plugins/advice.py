@@ -1,19 +1,29 @@
-"""Next steps after a failure, added by the host where the plugin itself names none (002 §4)."""
+"""Next steps after a failure, added by the host where the plugin itself names none (002 §4).
+
+Whether its confinement stopped it, and in which respect, shows in what it printed.
+"""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 
 from toolyard.confinement.profile import Network, Profile
 from toolyard.message import Message, join_sentences
 from toolyard.own_command import OwnCommand
-from toolyard.plugins.access_denial import AccessDenial, find_denial
-from toolyard.plugins.plugin_settings import PluginSetting
-from toolyard.protocol.failure import Failure
-from toolyard.protocol.next_step import has_next_step, step_after_error
+from toolyard.plugins.package.plugin_settings import PluginSetting
+from toolyard.protocol.envelope import Failure
+from toolyard.protocol.plugin_answers.plugin_result import has_next_step, step_after_error
 
 _BREAK = re.compile(r"[^a-z0-9]+")
 _PRINTED = ("stderr", "stdout")  # in the data of a failure
+_REFUSED = re.compile(r"Permission denied|Operation not permitted|Read-only file system|\bE(?:ACCES|PERM|ROFS)\b", re.I)
+_UNREACHABLE = re.compile(
+    r"Network is unreachable|Temporary failure in name resolution|Name or service not known|Could not resolve host"
+    r"|Toolyard's proxy|\b(?:ENETUNREACH|EAI_AGAIN|ENOTFOUND)\b",
+    re.I,
+)
+_NETWORK_WORDS = re.compile(r"\b(?:connect\w*|sockets?|urlopen|https?|network|fetch|dns|getaddrinfo)\b", re.I)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +48,7 @@ class PluginAdvisor:
         lacking = [one.key for one in self.settings if one.is_missing and _is_about(failure, one.key)]
         if not lacking:
             return ""
-        return Message(
-            "hint.set_settings", "It needs settings that its owner has not set: {names}.", names=", ".join(lacking)
-        )
+        return Message("It needs settings that its owner has not set: {names}.", names=", ".join(lacking))
 
     def _suggest_access(self, failure: Failure) -> str:
         if self.profile is None:
@@ -51,22 +59,17 @@ class PluginAdvisor:
         if denial is None:
             return ""
         allow = self.own_command.format("plugin allow", self.plugin, "--access", "wide")
-        more = Message("hint.allow_more", "Its owner can allow more: {command}.", command=allow)
+        more = Message("Its owner can allow more: {command}.", command=allow)
         if denial is AccessDenial.NETWORK:
-            host = self.refused_host or Message("plugin.that_host", "that host")
+            host = self.refused_host or Message("that host")
             why = Message(
-                "hint.host_not_included",
                 "Its access does not include {host}: permissions.network in its manifest names those it may reach.",
                 host=host,
             )
         elif self.missing_paths:
-            why = Message(
-                "hint.create_written_path",
-                "It may write {paths}, which does not exist: create it.",
-                paths=", ".join(self.missing_paths),
-            )
+            why = Message("It may write {paths}, which does not exist: create it.", paths=", ".join(self.missing_paths))
         else:
-            why = Message("hint.outside_access", "It tried to reach something that its access does not include.")
+            why = Message("It tried to reach something that its access does not include.")
         return join_sentences(why, more)
 
 
@@ -81,3 +84,24 @@ def _is_about(failure: Failure, key: str) -> bool:
     return any(key in text for text in (failure.message, *_printed_texts(failure))) or bool(
         words and phrase.search(failure.message)
     )
+
+
+class AccessDenial(StrEnum):
+    """The part of its access that a program seems to lack."""
+
+    FILES = "files"
+    NETWORK = "network"
+
+
+def find_denial(texts: Iterable[str], *, limited_network: bool) -> AccessDenial | None:
+    """Return what a confined program seems to lack; None: nothing of that.
+
+    A program whose network is open cannot lack it; one without any is told EACCES when it makes a socket.
+    """
+    for text in texts:
+        refused = _REFUSED.search(text)
+        if limited_network and (_UNREACHABLE.search(text) or (refused and _NETWORK_WORDS.search(text))):
+            return AccessDenial.NETWORK
+        if refused:
+            return AccessDenial.FILES
+    return None

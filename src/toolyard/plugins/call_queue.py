@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 from toolyard.message import Message
-from toolyard.protocol.failure import Failure, Reason
+from toolyard.protocol.envelope import Failure, Reason
 
 AT_ONCE = 8
 AT_ONCE_PER_PLUGIN = 4
@@ -74,12 +74,9 @@ class CallQueue:
             raise Failure(
                 Reason.BUSY,
                 Message(
-                    "plugin.queue_full",
-                    "{plugin} cannot start: {waiting} calls are waiting already.",
-                    plugin=plugin,
-                    waiting=self._waiting,
+                    "{plugin} cannot start: {waiting} calls are waiting already.", plugin=plugin, waiting=self._waiting
                 ),
-                hint=Message("hint.fewer_calls", "Try again in a few seconds, or run fewer calls at a time."),
+                hint=Message("Try again in a few seconds, or run fewer calls at a time."),
             )
         self._arrived += 1
         waiter = _Waiter(self._arrived, asyncio.get_running_loop().create_future())

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Awaitable, Callable, Iterable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -10,91 +10,97 @@ from pathlib import Path
 from toolyard.confinement.level import Confinement, measure_confinement
 from toolyard.confinement.profile import Profile
 from toolyard.message import Message, join_sentences, strip_period
-from toolyard.plugins.access_text import AccessOption, describe_access, describe_links
 from toolyard.plugins.advice import PluginAdvisor
-from toolyard.plugins.asynchronous import AsyncRunner
-from toolyard.plugins.background import MAX_BACKGROUND_TASKS, BackgroundWork
-from toolyard.plugins.bytecode import VARIABLE, add_cache_option, make_cache_folder
 from toolyard.plugins.call_queue import AT_ONCE_PER_PLUGIN, CallQueue
-from toolyard.plugins.child import SILENCE_S, ChildReport, confirm_input, run_child
-from toolyard.plugins.child_failure import require_answer
-from toolyard.plugins.children import Children
-from toolyard.plugins.discovery import Plugins
-from toolyard.plugins.environment import (
+from toolyard.plugins.long_work.asynchronous import MAX_BACKGROUND_TASKS, AsyncRunner, BackgroundWork
+from toolyard.plugins.package.discovery import Plugins
+from toolyard.plugins.package.environment import (
+    CACHE_VARIABLE,
     Environment,
     HostEnvironment,
+    add_cache_option,
     build_call_variables,
     build_environment,
     data_folder,
     describe_missing_settings,
+    make_cache_folder,
     make_data_folder,
 )
-from toolyard.plugins.granted_folders import describe_missing_paths, list_missing_paths, make_granted_folders
-from toolyard.plugins.launch import Launch, Starter
-from toolyard.plugins.network_services import NetworkServices
-from toolyard.plugins.plugin import Plugin, PluginState
-from toolyard.plugins.plugin_access import ConfinementPolicy, build_profile, effective_access
-from toolyard.plugins.plugin_settings import PluginSetting, list_settings
-from toolyard.plugins.process_records import ProcessRecords, StartedProcess
-from toolyard.plugins.progress import ProgressReporter
-from toolyard.plugins.stderr import StderrLog, StderrRing
-from toolyard.plugins.timeout import limit_run_time, release_timeout
+from toolyard.plugins.package.plugin import Plugin, PluginState
+from toolyard.plugins.package.plugin_access import (
+    AccessOption,
+    ConfinementPolicy,
+    build_profile,
+    describe_access,
+    describe_links,
+    describe_missing_paths,
+    effective_access,
+    list_missing_paths,
+    make_granted_folders,
+)
+from toolyard.plugins.package.plugin_settings import PluginSetting, list_settings
+from toolyard.plugins.process.child import SILENCE_S, RunTimes, confirm_input, run_child
+from toolyard.plugins.process.child_report import ChildReport, limit_run_time, release_timeout, require_answer
+from toolyard.plugins.process.children import Children
+from toolyard.plugins.process.launch import Launch, Starter
+from toolyard.plugins.process.network_services import NetworkServices
+from toolyard.plugins.process.process_output import (
+    ProcessRecords,
+    ProgressReporter,
+    StderrLog,
+    StderrRing,
+    TimedProcess,
+)
 from toolyard.protocol.access import Access, AccessChoice, ConfinementLevel
 from toolyard.protocol.arguments import accept_arguments
-from toolyard.protocol.call import ToolCall
-from toolyard.protocol.envelope import ErrorCode
-from toolyard.protocol.failure import Failure, Reason
+from toolyard.protocol.envelope import ErrorCode, Failure, Reason
 from toolyard.protocol.json import JsonObject
-from toolyard.protocol.manifest import Manifest, PluginType, command_spec, tool_spec
-from toolyard.protocol.outcome import Result
-from toolyard.protocol.plugin_result import read_plugin_result
-from toolyard.protocol.task import TaskIntake
-from toolyard.protocol.tool import Checkpoint, Risk, ToolSpec, confirm_start
+from toolyard.protocol.manifests.manifest import Manifest, PluginType
+from toolyard.protocol.manifests.spec import command_spec, tool_spec
+from toolyard.protocol.plugin_answers.plugin_result import read_plugin_result
+from toolyard.protocol.records.task_record import TaskIntake
+from toolyard.protocol.tool import Checkpoint, Result, Risk, ToolCall, ToolSpec, confirm_start
 
 QUEUE_S = 300.0  # how long a call may wait for its turn
 _NO_ROOM = Message(
-    "answer.no_background_room",
-    "Processes that went on after its answer were stopped: {count} others go on already.",
-    count=MAX_BACKGROUND_TASKS,
+    "Processes that went on after its answer were stopped: {count} others go on already.", count=MAX_BACKGROUND_TASKS
 )
-LEFT_BEHIND = Message(
-    "answer.left_behind", "Processes that went on after its answer were stopped: it may not work in the background."
-)
+LEFT_BEHIND = Message("Processes that went on after its answer were stopped: it may not work in the background.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PluginContext:
+    """The Yard as its plugins see it."""
+
+    environment: HostEnvironment
+    policy: ConfinementPolicy
+    intake: TaskIntake
+    records: ProcessRecords
+    at_once: int
+    outlives: bool = False  # tasks that are under way when the host ends
+    now: Callable[[], datetime]
+    callback_base: Callable[[], Awaitable[str]]
+    keep_secret: Callable[[Iterable[str]], None]
+    keep_from_logs: Callable[[Iterable[str]], None]
+    report_progress: Callable[[ToolCall, JsonObject], Awaitable[None]]
 
 
 class PluginHost:
     """The plugins of one event loop; ``tools`` may be called before there is one."""
 
-    def __init__(
-        self,
-        plugins: Plugins,
-        host_environment: HostEnvironment,
-        intake: TaskIntake,
-        *,
-        children: Children,
-        starter: Starter,
-        callback_base: Callable[[], Awaitable[str]],
-        keep_secret: Callable[[Iterable[str]], None],
-        keep_from_logs: Callable[[Iterable[str]], None],
-        now: Callable[[], datetime],
-        runs: ProcessRecords,
-        at_once: int,
-        policy: ConfinementPolicy,
-        report_progress: Callable[[ToolCall, JsonObject], Awaitable[None]],
-        outlives: bool = False,
-    ) -> None:
-        self.policy, self.report_progress = policy, report_progress
+    def __init__(self, plugins: Plugins, context: PluginContext, *, children: Children, starter: Starter) -> None:
+        self._context, self.plugins, self.children, self.starter = context, plugins, children, starter
+        self.policy, self.host_environment = context.policy, context.environment
+        self.now, self.report_progress = context.now, context.report_progress
+        self.process_records = context.records
         self.network = NetworkServices()
-        self.plugins, self.host_environment, self.now = plugins, host_environment, now
-        self._keep_secret, self._keep_from_logs = keep_secret, keep_from_logs
-        self.children, self.starter = children, starter
-        self.queue = CallQueue(at_once=at_once)
+        self.queue = CallQueue(at_once=context.at_once)
         self.logs: dict[str, StderrLog] = {}
-        self.process_records = runs
         self.async_runner = AsyncRunner(
-            intake, children, starter, callback_base, runs=runs, now=now, log=self.log_output, outlives=outlives
-        )
-        self.background = BackgroundWork(intake, children)
+            context.intake, children, starter, context.callback_base, runs=context.records, now=context.now,
+            log=self.log_output, outlives=context.outlives,
+        )  # fmt: skip
+        self.background = BackgroundWork(context.intake, children)
 
     def tools(self) -> "Iterator[PluginTool]":
         """Yield every plugin that can be called now."""
@@ -114,16 +120,14 @@ class PluginHost:
         if plugin is None:
             raise Failure(
                 ErrorCode.NOT_FOUND,
-                Message("plugin.no_longer_exists", "There is no plugin called '{name}' any more.", name=name),
-                hint=Message("hint.list_tools", "List the tools."),
+                Message("There is no plugin called '{name}' any more.", name=name),
+                hint=Message("List the tools."),
             )
         if not plugin.may_run or plugin.manifest is None:
             denied = plugin.state in (PluginState.NEEDS_REVIEW, PluginState.CHANGED)
             cause: Reason | ErrorCode = Reason.DENIED if denied else Reason.START_FAILED
-            message = Message(
-                "plugin.cannot_run", "{name} cannot run: {reason}.", name=name, reason=strip_period(plugin.reason)
-            )
-            raise Failure(cause, message, hint=Message("hint.owner_can_fix", "The owner of this machine can fix that."))
+            message = Message("{name} cannot run: {reason}.", name=name, reason=strip_period(plugin.reason))
+            raise Failure(cause, message, hint=Message("The owner of this machine can fix that."))
         return plugin, plugin.manifest
 
     def environment(self, plugin: Plugin, manifest: Manifest) -> Environment:
@@ -137,19 +141,17 @@ class PluginHost:
 
     def build_launch(self, plugin: Plugin, manifest: Manifest) -> Launch:
         if plugin.command is None or plugin.fingerprint is None:
-            raise Failure(
-                Reason.START_FAILED, Message("plugin.no_command_run", "{name} has no command to run.", name=plugin.name)
-            )
+            raise Failure(Reason.START_FAILED, Message("{name} has no command to run.", name=plugin.name))
         environment = self.environment(plugin, manifest)
-        self._keep_secret(environment.secrets)
-        self._keep_from_logs(environment.log_secrets)
+        self._context.keep_secret(environment.secrets)
+        self._context.keep_from_logs(environment.log_secrets)
         argv, cache = plugin.command.argv, make_cache_folder(self.host_environment.home, plugin)
         access = effective_access(plugin, manifest, strict_network=self.policy.strict_network)
         launch = Launch(
             argv=add_cache_option(argv, cache) if cache else argv,
             cwd=plugin.folder,
             profile=self._build_profile(plugin, manifest, access, cache),
-            environment={**environment.values, **({VARIABLE: str(cache)} if cache else {})},
+            environment={**environment.values, **({CACHE_VARIABLE: str(cache)} if cache else {})},
             limits=manifest.limits.or_usual(self.policy.usual_limits),
             warm=manifest.warm and manifest.type is PluginType.SYNCHRONOUS and not self.policy.own_processes,
             version=plugin.fingerprint.digest,
@@ -218,8 +220,14 @@ class PluginHost:
         except Failure:  # of the host's own keys, which a call reports
             return ()
 
-    def list_remarks(self, plugin: Plugin, manifest: Manifest) -> tuple[str, ...]:
-        """Return the problems of a plugin on this host: of its settings, its environment and its access."""
+    def list_remarks(self, plugin: Plugin) -> tuple[str, ...]:
+        """Return what a plugin lacks on this host: settings, variables of its environment, and paths of its access.
+
+        Settings decide its state as well, in the same words: see ``Plugins``.
+        """
+        manifest = plugin.manifest
+        if manifest is None:
+            return ()
         settings, paths = self.list_missing_settings(plugin), self.list_missing_paths(manifest.access)
         return (
             *([describe_missing_settings(settings, plugin.folder)] if settings else []),
@@ -315,8 +323,8 @@ class PluginTool:
         if plugin.risk is not self._spec.risk and self._spec.risk is Risk.READ:  # nobody was asked about what it is now
             raise Failure(
                 Reason.DENIED,
-                Message("plugin.changed_nothing_run", "{name} has changed: nothing was run.", name=plugin.name),
-                hint=Message("hint.call_again", "Call it again."),
+                Message("{name} has changed: nothing was run.", name=plugin.name),
+                hint=Message("Call it again."),
             )
         declared = command_spec(manifest, call.arguments)
         if declared is not None:
@@ -336,7 +344,7 @@ class PluginTool:
                 child = await self._host.starter.spawn(
                     launch, build_call_variables(manifest, request_address="127.0.0.1")
                 )
-                process = StartedProcess(child.pid, launch, self._host.now)
+                process = TimedProcess(child.pid, launch, self._host.now)
                 await confirm_input(child, self._host.children, checkpoint)
                 report = await run_child(
                     child,
@@ -346,8 +354,7 @@ class PluginTool:
                     stderr=ring,
                     on_first_output=process.note_output,
                     detached=manifest.detached,
-                    limit_s=release_timeout(limit),
-                    silence_s=SILENCE_S,
+                    times=RunTimes(limit_s=release_timeout(limit), silence_s=SILENCE_S),
                 )
         finally:
             progress.close()
@@ -361,7 +368,7 @@ class PluginTool:
         """Build the result. Allowed survivors become a task; others are reported in the warnings."""
         name, background = manifest.name, self._host.background
         allow = self._host.host_environment.own_command.format("plugin allow", name, "--detached")
-        let = Message("answer.allow_background", "Its owner can let it go on: {command}.", command=allow)
+        let = Message("Its owner can let it go on: {command}.", command=allow)
         notes = (join_sentences(LEFT_BEHIND, let),) if report.survivors_killed else ()
         try:
             result = read_plugin_result(name, require_answer(name, report), warnings=(*report.warnings, *notes))

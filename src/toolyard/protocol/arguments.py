@@ -14,11 +14,9 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, cast
 
 from toolyard.message import Message, join_list, join_messages
-from toolyard.protocol.call import SIGNERS, fold_name
-from toolyard.protocol.envelope import ErrorCode
-from toolyard.protocol.failure import Failure
+from toolyard.protocol.envelope import ErrorCode, Failure
 from toolyard.protocol.json import Json, JsonObject, json_problem
-from toolyard.protocol.tool import ToolSpec
+from toolyard.protocol.tool import SIGNERS, ToolSpec, fold_name
 
 if TYPE_CHECKING:
     from jsonschema_rs import Draft202012Validator, ValidationError
@@ -131,7 +129,6 @@ def _name_arguments(spec: ToolSpec, arguments: Mapping[str, Json]) -> tuple[Json
         elif named.get(name) is not None and named[name] != value:
             problems.append(
                 Message(
-                    "call.same_parameter_twice",
                     "'{one}' and '{other}' both mean '{name}' and differ: send one of them",
                     one=written[name],
                     other=key,
@@ -158,19 +155,13 @@ def _describe_unknown(spec: ToolSpec, key: str) -> str:
     known = spec.parameter_names
     guess = find_nearest(key, [*known, *spec.synonyms])
     takes = (
-        Message("call.takes", "{tool} takes {names}", tool=spec.name, names=", ".join(known))
+        Message("{tool} takes {names}", tool=spec.name, names=", ".join(known))
         if known
-        else Message("call.takes_nothing", "{tool} takes no parameters", tool=spec.name)
+        else Message("{tool} takes no parameters", tool=spec.name)
     )
     if not guess:
-        return Message("call.unknown_parameter", "unknown parameter '{key}'. {takes}", key=key, takes=takes)
-    return Message(
-        "call.unknown_parameter_guess",
-        "unknown parameter '{key}': did you mean '{guess}'? {takes}",
-        key=key,
-        guess=guess,
-        takes=takes,
-    )
+        return Message("unknown parameter '{key}'. {takes}", key=key, takes=takes)
+    return Message("unknown parameter '{key}': did you mean '{guess}'? {takes}", key=key, guess=guess, takes=takes)
 
 
 def _find_faults(spec: ToolSpec, arguments: JsonObject) -> list[str]:
@@ -196,40 +187,28 @@ def _describe_fault(error: "ValidationError", schema: JsonObject) -> str:
         name = error.kind.property
         expected = _describe_expected(_schema_at(part, ["properties", name]))
         if not where:
-            return Message(
-                "call.missing_parameter",
-                "missing parameter '{name}': expected {expected}",
-                name=name,
-                expected=expected,
-            )
+            return Message("missing parameter '{name}': expected {expected}", name=name, expected=expected)
         return Message(
-            "call.missing_parameter_in",
-            "missing parameter '{name}' in '{where}': expected {expected}",
-            name=name,
-            where=where,
-            expected=expected,
+            "missing parameter '{name}' in '{where}': expected {expected}", name=name, where=where, expected=expected
         )
     if isinstance(error.kind, error.kind.AdditionalProperties):
         known = list(_schema_at(part, ["properties"]))
         guesses = {name: find_nearest(name, known) for name in error.kind.unexpected}
         names = [
-            Message("call.unknown_name_guess", "'{name}' (did you mean '{guess}'?)", name=name, guess=guess)
-            if guess
-            else f"'{name}'"
+            Message("'{name}' (did you mean '{guess}'?)", name=name, guess=guess) if guess else f"'{name}'"
             for name, guess in guesses.items()
         ]
-        return Message("call.unknown_names_in", "unknown in '{where}': {names}", where=where, names=join_list(names))
+        return Message("unknown in '{where}': {names}", where=where, names=join_list(names))
     if error.schema_path[-1] in ("type", "minimum", "maximum", "enum", "minLength", "minItems"):
         return Message(
-            "call.expected_other_value",
             "'{where}': expected {expected}, got {value}",
             where=where,
             expected=_describe_expected(part),
             value=_write_brief(cast("Json", error.instance)),
         )
     if error.schema_path[-1] == "anyOf" and (alternatives := required_alternatives(part)):
-        return Message("call.missing_alternative", "one of these is required: {names}", names=", ".join(alternatives))
-    return Message("call.wrong_argument", "'{where}': {problem}", where=where, problem=error.message)
+        return Message("one of these is required: {names}", names=", ".join(alternatives))
+    return Message("'{where}': {problem}", where=where, problem=error.message)
 
 
 def required_alternatives(schema: Mapping[str, Any]) -> list[str]:
@@ -254,12 +233,12 @@ def _schema_at(schema: Mapping[str, Any], path: Sequence[str | int]) -> Mapping[
 
 
 _ARTICLES = {
-    "string": Message("call.a_string", "a string"),
-    "number": Message("call.a_number", "a number"),
-    "integer": Message("call.an_integer", "an integer"),
-    "array": Message("call.a_list", "a list"),
-    "object": Message("call.an_object", "an object"),
-    "boolean": Message("call.true_false", "true or false"),
+    "string": Message("a string"),
+    "number": Message("a number"),
+    "integer": Message("an integer"),
+    "array": Message("a list"),
+    "object": Message("an object"),
+    "boolean": Message("true or false"),
     "null": "null",
 }
 
@@ -267,25 +246,25 @@ _ARTICLES = {
 def _describe_expected(schema: Mapping[str, Any]) -> str:
     if "enum" in schema:
         choices = ", ".join(json.dumps(choice, ensure_ascii=False) for choice in schema["enum"])
-        return Message("call.one_of", "one of {choices}", choices=choices)
+        return Message("one of {choices}", choices=choices)
     kind = schema.get("type", "value")
     kinds = kind if isinstance(kind, list) else [kind]
-    first, *others = (_ARTICLES.get(kind) or Message("call.a_kind", "a {kind}", kind=kind) for kind in kinds)
+    first, *others = (_ARTICLES.get(kind) or Message("a {kind}", kind=kind) for kind in kinds)
     words: str = first
     for other in others:
-        words = Message("call.either_kind", "{first} or {second}", first=words, second=other)
+        words = Message("{first} or {second}", first=words, second=other)
     low, high = schema.get("minimum"), schema.get("maximum")
     if low is not None and high is not None:
-        words = Message("call.in_range", "{kind} from {low} to {high}", kind=words, low=low, high=high)
+        words = Message("{kind} from {low} to {high}", kind=words, low=low, high=high)
     elif low is not None:
-        words = Message("call.at_least", "{kind} of at least {low}", kind=words, low=low)
+        words = Message("{kind} of at least {low}", kind=words, low=low)
     elif high is not None:
-        words = Message("call.at_most", "{kind} of at most {high}", kind=words, high=high)
+        words = Message("{kind} of at most {high}", kind=words, high=high)
     items = schema.get("items")
     if "array" in kinds and isinstance(items, dict) and isinstance(items.get("type"), str):
-        words = Message("call.list_of", "{kind} of {item}s", kind=words, item=items["type"])
+        words = Message("{kind} of {item}s", kind=words, item=items["type"])
     if 1 in (schema.get("minLength"), schema.get("minItems")):
-        words = Message("call.not_empty", "{kind} that is not empty", kind=words)
+        words = Message("{kind} that is not empty", kind=words)
     return words
 
 
@@ -319,10 +298,7 @@ def _make_failure(spec: ToolSpec, problems: list[str]) -> Failure:
     return Failure(
         ErrorCode.INVALID_PARAM,
         Message(
-            "call.cannot_run_arguments",
-            "{name} cannot run with these arguments: {problems}.",
-            name=spec.name,
-            problems=join_messages(problems),
+            "{name} cannot run with these arguments: {problems}.", name=spec.name, problems=join_messages(problems)
         ),
-        hint=Message("hint.correct_arguments", "Correct them and call again."),
+        hint=Message("Correct them and call again."),
     )

@@ -1,4 +1,4 @@
-"""The envelope: the only result that crosses a boundary.
+"""The envelope: the only result that crosses a boundary; and the failure that becomes one.
 
 An ``Envelope`` that exists is valid: its rules are checked when it is built, so no reader has to check again. Its JSON
 has the keys ``status``, ``data``, ``text``, ``error`` (only on errors), ``stats``, ``context``, in this order and no
@@ -7,6 +7,9 @@ get ``to_dict``: its sentences have no codes. Clients that show an envelope to p
 has the code and the parameters of a text that is a message, as ``text_code`` and ``text_params``, and for a failure
 those of the error's message, as ``message_code`` and ``message_params``, and the hint at the end of the text, as
 ``hint``, ``hint_code`` and ``hint_params``; each of ``data.failed_items`` has those of its message beside it.
+
+A ``Failure`` is raised inside a tool, and turned into an error envelope by the runner. The ten error codes are for
+machines; a ``Reason`` is the finer cause and decides its code, so the two can never disagree.
 """
 
 import math
@@ -14,11 +17,14 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any, Final
 
 from toolyard.errors import InvalidEnvelope
 from toolyard.message import Message, from_fields, read_hint, restore_hint, to_fields
-from toolyard.protocol.json import Json, JsonObject, json_problem
+from toolyard.protocol.json import Json, JsonObject, json_bytes, json_problem
+
+if TYPE_CHECKING:
+    from toolyard.protocol.content import Blob, Media, Part
 
 
 class Status(StrEnum):
@@ -258,3 +264,113 @@ def _context_problems(context: Mapping[str, object]) -> Iterator[str]:
     reason = context.get("reason")
     if reason is not None and not (isinstance(reason, str) and re.fullmatch(_REASON, reason)):
         yield "context.reason must be UPPER_SNAKE_CASE"
+
+
+MAX_PAYLOAD: Final = 64 * 1024  # bytes of the payload of a special action in events and records
+_MAX_NAME = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Extras:
+    """Data that travel beside an envelope and are written only by dialects."""
+
+    parts: "tuple[Part, ...]" = ()
+    note: str = ""  # follows the parts: the reason why the result is partial, and the next step
+    content_key: str = ""  # the key of ``data`` under which the host describes the parts
+    attached: "tuple[Media | Blob, ...]" = ()  # media from elsewhere in ``data``, replaced there by references
+    details: JsonObject | None = None  # those of a VCP v2 answer, written unchanged
+    mcp: JsonObject | None = None  # of an MCP server: its ``structured_content``, if it has one, written unchanged
+    action: str | None = None  # ``_specialAction`` of the VCP dialect
+    payload: Json = None
+    before: str | None = None  # the file's text before a write
+    after: str | None = None
+    reads: bool | None = None  # in a batch: its content is the answer; None: decided by the tool's risk
+
+    def describe_action(self) -> JsonObject:
+        """Return the special action as every client reads it (000 §1.2): ``_specialAction`` and ``payload``, if any."""
+        action: JsonObject = {} if self.action is None else {"_specialAction": self.action}
+        return action if self.payload is None else {**action, "payload": self.payload}
+
+    def summarize_action(self) -> JsonObject:
+        """Return the same for what is stored and pushed: a large payload is left out, and only the answer has it."""
+        if self.action is None:
+            return {}
+        action = {**self.describe_action(), "_specialAction": self.action[:_MAX_NAME]}
+        if self.payload is not None and len(json_bytes(self.payload)) > MAX_PAYLOAD:
+            action |= {"payload": None, "payload_left_out": True}
+        return action
+
+
+class Reason(StrEnum):
+    # edits
+    NOT_FOUND_IN_FILE = "NOT_FOUND_IN_FILE"
+    NOT_UNIQUE = "NOT_UNIQUE"
+    NO_CHANGE = "NO_CHANGE"
+    STALE = "STALE"
+    TOO_LARGE = "TOO_LARGE"
+    UNSUPPORTED_ENCODING = "UNSUPPORTED_ENCODING"
+    ALREADY_EXISTS = "ALREADY_EXISTS"
+    # plugins and the runner
+    START_FAILED = "START_FAILED"
+    NO_OUTPUT = "NO_OUTPUT"
+    INVALID_OUTPUT = "INVALID_OUTPUT"
+    OUTPUT_TOO_LARGE = "OUTPUT_TOO_LARGE"
+    CRASHED = "CRASHED"
+    BUSY = "BUSY"
+    INTERRUPTED = "INTERRUPTED"
+    CANCELLED = "CANCELLED"
+    DENIED = "DENIED"
+    APPROVAL_REQUIRED = "APPROVAL_REQUIRED"  # it waits for a person, longer than its client does
+
+
+_CODES: Mapping[Reason, ErrorCode] = {
+    Reason.NOT_FOUND_IN_FILE: ErrorCode.INVALID_PARAM,
+    Reason.NOT_UNIQUE: ErrorCode.INVALID_PARAM,
+    Reason.NO_CHANGE: ErrorCode.INVALID_PARAM,
+    Reason.TOO_LARGE: ErrorCode.INVALID_PARAM,
+    Reason.UNSUPPORTED_ENCODING: ErrorCode.INVALID_PARAM,
+    Reason.STALE: ErrorCode.CONFLICT,
+    Reason.ALREADY_EXISTS: ErrorCode.CONFLICT,
+    Reason.DENIED: ErrorCode.ACCESS_DENIED,
+}
+
+
+def code_of(cause: ErrorCode | Reason) -> ErrorCode:
+    """Return the code a cause is reported under; faults of a plugin or of the run itself are an EXECUTION_ERROR."""
+    return cause if isinstance(cause, ErrorCode) else _CODES.get(cause, ErrorCode.EXECUTION_ERROR)
+
+
+def list_causes(code: str) -> tuple[str, ...]:
+    """Return the names of all causes that are reported under a code, or that of a reason alone."""
+    return (code, *(reason.value for reason in Reason if code_of(reason) == code))
+
+
+class Failure(Exception):
+    """A tool cannot give a result: the reason (``message``) and the caller's next step (``hint``).
+
+    A ``text`` is said instead of the message, before the hint. ``stats`` and ``extras`` are those of an answer that
+    reports the error.
+    """
+
+    def __init__(
+        self,
+        cause: ErrorCode | Reason,
+        message: str,
+        *,
+        hint: str = "",
+        text: str = "",
+        data: JsonObject | None = None,
+        stats: Mapping[str, int | float | str] | None = None,
+        context: JsonObject | None = None,
+        extras: Extras = Extras(),  # noqa: B008 it is frozen
+    ) -> None:
+        super().__init__(message)
+        self.code = code_of(cause)
+        self.reason = cause if isinstance(cause, Reason) else None
+        self.message = message
+        self.hint = hint
+        self.text = text
+        self.data: JsonObject = data or {}
+        self.stats = stats or {}
+        self.context: JsonObject = context or {}
+        self.extras = extras

@@ -9,11 +9,12 @@ The contract of every store (memory, SQLite, PostgreSQL):
 - A record read is a value: changing it means committing another one with the same version.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple, Protocol
 
-from toolyard.protocol.json import JsonObject
+from toolyard.message import from_fields
+from toolyard.protocol.json import Json, JsonObject
 
 LEASE: Final = "lease"  # the kind of the records in which leases are kept
 HELD: Final = "held"
@@ -107,8 +108,8 @@ class PageCursor(NamedTuple):
 
 class Store(Protocol):
     @property
-    def works_inline(self) -> bool:
-        """Return whether commits and reads also work in a thread without an event loop."""
+    def is_shared(self) -> bool:
+        """Return whether other hosts write here too."""
         ...
 
     async def commit(
@@ -183,3 +184,91 @@ class Leases(Protocol):
     async def find_held(self) -> list[Lease]:
         """Return the leases of hosts that were not declared lost, expired ones too."""
         ...
+
+
+Body = Mapping[str, Json]
+"""The body of a record. It is read by type: a member that is missing or of another type is read as the default."""
+
+
+def read_text(body: Body, name: str) -> str:
+    value = body.get(name)
+    return value if isinstance(value, str) else ""
+
+
+def read_optional_text(body: Body, name: str) -> str | None:
+    value = body.get(name)
+    return value if isinstance(value, str) else None
+
+
+def read_message(body: Body, name: str) -> str:
+    """Return a text as a message if its code stands beside it."""
+    return from_fields(name, body) if isinstance(body.get(name), str) else ""
+
+
+def read_number(body: Body, name: str) -> float:
+    value = body.get(name)
+    return float(value) if isinstance(value, int | float) else 0.0
+
+
+def read_optional_number(body: Body, name: str) -> float | None:
+    value = body.get(name)
+    return value if isinstance(value, int | float) else None
+
+
+def read_integer(body: Body, name: str) -> int:
+    value = body.get(name)
+    return value if isinstance(value, int) else 0
+
+
+def read_object(body: Body, name: str) -> JsonObject:
+    value = body.get(name)
+    return value if isinstance(value, dict) else {}
+
+
+def read_objects(body: Body, name: str) -> tuple[JsonObject, ...]:
+    value = body.get(name)
+    return tuple(item for item in value if isinstance(item, dict)) if isinstance(value, list) else ()
+
+
+def read_texts(body: Body, name: str) -> tuple[str, ...]:
+    value = body.get(name)
+    return tuple(str(item) for item in value) if isinstance(value, list) else ()
+
+
+SECRET_MEMBERS: Final[Mapping[str, tuple[str, ...]]] = {
+    "schedule": ("arguments",),  # of a call that runs later
+    "remote": ("call", "outcome"),  # a call on its way to another host, and the way back
+    "idempotency_response": ("headers", "text", "base64"),  # as the client of the request got it
+}
+"""The members of bodies that may hold secrets and are read again exactly as they were written, by kind of record.
+
+A store encrypts them: they stand together in one member, ``encrypted``. Everything else that could hold a secret is
+masked or hashed before it is stored. The kinds are written out, because a process that has no such record does not load
+their values.
+"""
+_ENCRYPTED = "encrypted"
+
+
+def find_secrets(record: Record) -> JsonObject:
+    """Return the members of a record that are to be encrypted; none when they are empty."""
+    names = SECRET_MEMBERS.get(record.kind, ())
+    return {name: record.body[name] for name in names if record.body.get(name)}
+
+
+def hide_secrets(record: Record, encrypted: JsonObject) -> Record:
+    """Return the record with its secrets replaced by what they were encrypted to."""
+    secrets = find_secrets(record)
+    body: JsonObject = {name: value for name, value in record.body.items() if name not in secrets}
+    return replace(record, body=body | {_ENCRYPTED: encrypted})
+
+
+def read_encrypted(record: Record) -> JsonObject | None:
+    """Return what the secrets of a stored record were encrypted to; None when nothing in it is."""
+    is_encrypted = record.kind in SECRET_MEMBERS and _ENCRYPTED in record.body
+    return read_object(record.body, _ENCRYPTED) if is_encrypted else None
+
+
+def restore_secrets(record: Record, secrets: JsonObject) -> Record:
+    """Return a stored record as it was before its secrets were encrypted."""
+    body: JsonObject = {name: value for name, value in record.body.items() if name != _ENCRYPTED}
+    return replace(record, body=body | secrets)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from toolyard.protocol.json import Json, JsonObject
-from toolyard.protocol.manifests.values import Command, Manifest
+from toolyard.protocol.manifests.manifest import Command, Manifest
 from toolyard.protocol.request_text import format_request
 from toolyard.protocol.tool import ToolCommand, ToolSpec, Translation
 

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from toolyard.protocol.placeholders import remove_unfinished
-from toolyard.protocol.replies.prompt import Language
-from toolyard.protocol.reply import Attachment, Reply, ReplyError, ReplyStream, parse_reply
+from toolyard.protocol.replies.reply_prompt import Language
+from toolyard.protocol.replies.reply_values import Attachment, Reply, ReplyError
+from toolyard.protocol.reply import ReplyStream, parse_reply
 from toolyard.render.html import markdown_to_html, to_html
 
 _BLANK = "\ufeff \t\r\n"

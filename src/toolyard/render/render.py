@@ -3,8 +3,9 @@
 import json
 from enum import StrEnum
 
-from toolyard.protocol.replies.prompt import Language
-from toolyard.protocol.reply import Reply, ReplyError, parse_reply
+from toolyard.protocol.replies.reply_prompt import Language
+from toolyard.protocol.replies.reply_values import Reply, ReplyError
+from toolyard.protocol.reply import parse_reply
 
 DEFAULT_WIDTH = 80
 

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from rich.console import Console, RenderableType
 from rich.text import Text
 
-from toolyard.protocol.replies.prompt import Language
-from toolyard.protocol.reply import Reply, ReplyError
-from toolyard.render.failure import build_failure_texts
+from toolyard.protocol.replies.reply_prompt import Language
+from toolyard.protocol.replies.reply_values import Reply, ReplyError
 from toolyard.render.markdown import make_reply_visible, write_body
 from toolyard.render.markdown_inert import make_visible
+from toolyard.render.problem import build_failure_texts
 from toolyard.render.terminal_markdown import ReplyMarkdown
 
 MIN_WIDTH = 20

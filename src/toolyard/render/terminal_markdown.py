@@ -16,10 +16,9 @@ from rich.padding import Padding
 from rich.syntax import Syntax
 from rich.text import Text
 
-from toolyard.render.formulas import find_formulas
+from toolyard.render.formulas import find_formulas, make_readable
 from toolyard.render.markdown_inert import make_visible
 from toolyard.render.terminal_diagram import Drawings
-from toolyard.render.terminal_formula import make_readable
 
 _MAX_LINES = 400
 _MAX_COLOURED = 20_000

@@ -11,30 +11,67 @@ Needs the extra ``toolyard[postgres]``; nothing here is loaded for the embedded 
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
+
+import asyncpg
 
 from toolyard.protocol.json import json_bytes, json_value
 from toolyard.protocol.search_words import LONG_TEXT, list_prefixes, list_words
-from toolyard.protocol.store import Event, NewEvent, PageCursor, Query, Record, Signal, SignalListener
-from toolyard.storage.postgres_leases import PostgresLeases
-from toolyard.storage.postgres_listener import POLL_S, PostgresListener
+from toolyard.protocol.store import (
+    HELD,
+    LEASE,
+    MAX_LEASES,
+    Event,
+    Lease,
+    NewEvent,
+    PageCursor,
+    Query,
+    Record,
+    Signal,
+    SignalListener,
+)
 from toolyard.storage.postgres_schema import check_server, latest_format, migrate
-from toolyard.storage.postgres_server import PostgresServer
+from toolyard.storage.postgres_server import PASSING, PostgresServer, to_storage_error
 from toolyard.storage.postgres_writer import CHANNEL, SIGNALS, PostgresWriter
-from toolyard.storage.record_cipher import RecordCipher
-from toolyard.storage.secret_key import ClusterKey
+from toolyard.storage.secret_key import ClusterKey, RecordCipher
 
 if TYPE_CHECKING:
-    import asyncpg
+    from asyncpg.pool import PoolConnectionProxy
+
 
 _COLUMNS = "kind, id, state, version, created, updated, caller, tool, key, code, owner, project, due, text, body"
 _WORD = 500  # the server allows 2046 bytes
+_CONNECT_S = 3.0
+_COMMAND_S = 3.0
+LONGEST_S: Final = _CONNECT_S + _COMMAND_S
+# A renewal that a crash of the database takes back is followed by the next one.
+_SESSION = {"synchronous_commit": "off", "lock_timeout": "3s", "statement_timeout": "3s"}
+_NOW = "extract(epoch FROM clock_timestamp())::float8"
+_ACQUIRE = f"""
+INSERT INTO toolyard.records AS lease
+    (kind, id, state, version, created, updated, caller, tool, key, owner, due, text, body)
+VALUES ('{LEASE}', $1, '{HELD}', 1, {_NOW}, {_NOW}, '', '', '', '', {_NOW} + $2::float8, '', '{{"term": 1}}')
+ON CONFLICT (kind, id) DO UPDATE SET state = '{HELD}', version = lease.version + 1, updated = {_NOW}, due = {_NOW} + $2,
+    body = json_build_object('term', (lease.body ->> 'term')::int + 1)
+RETURNING (body ->> 'term')::int, updated
+"""  # noqa: S608 no value of anybody is in it
+_RENEW = f"""
+UPDATE toolyard.records SET version = version + 1, updated = {_NOW}, due = {_NOW} + $3::float8
+WHERE kind = '{LEASE}' AND id = $1 AND state = '{HELD}' AND (body ->> 'term')::int = $2 RETURNING updated
+"""  # noqa: S608 no value of anybody is in it
+_RELEASE = f"DELETE FROM toolyard.records WHERE kind = '{LEASE}' AND id = $1"  # noqa: S608
+_HELD = f"""
+SELECT id, (body ->> 'term')::int, version, due < {_NOW} FROM toolyard.records
+WHERE kind = '{LEASE}' AND state = '{HELD}' LIMIT {MAX_LEASES}
+"""  # noqa: S608
+POLL_S = 1.0
+_PAUSES_S = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
 
 
 class PostgresStore:
     """The shared store, for one event loop. Made by ``open``."""
 
-    works_inline = False
+    is_shared = True
 
     def __init__(self, server: PostgresServer, keys: ClusterKey) -> None:
         self._server, self._cipher = server, RecordCipher(keys)
@@ -202,3 +239,138 @@ def _escape_nul(text: str) -> str:
 
 def _unescape_nul(text: str) -> str:
     return text.replace("\x1a0", "\x00").replace("\x1a1", "\x1a") if "\x1a" in text else text
+
+
+class PostgresLeases:
+    """The leases in PostgreSQL, for one event loop, over a connection that is used for nothing else.
+
+    A lease is a record that no other work touches, renewed by one statement that commits by itself: so a renewal waits
+    for no lock of an application's transaction, and an attempt takes at most ``LONGEST_S``. When a lease runs out is
+    decided by the clock of the database alone.
+    """
+
+    def __init__(self, server: PostgresServer) -> None:
+        self._server = server
+        self._db: asyncpg.Connection | None = None
+        self._turn = asyncio.Lock()
+
+    async def acquire(self, holder: str, seconds: float) -> tuple[int, float]:
+        ((term, now),) = await self._query(_ACQUIRE, holder, seconds)
+        return term, now
+
+    async def renew(self, holder: str, term: int, seconds: float) -> float | None:
+        rows = await self._query(_RENEW, holder, term, seconds)
+        return rows[0][0] if rows else None
+
+    async def release(self, holder: str) -> None:
+        await self._query(_RELEASE, holder)
+
+    async def find_held(self) -> list[Lease]:
+        rows = await self._server.run(lambda db: db.fetch(_HELD))
+        return [Lease(*row) for row in rows]
+
+    def close(self) -> None:
+        if self._db is not None:
+            self._db.terminate()
+            self._db = None
+
+    async def _query(self, sql: str, *values: Any) -> list[asyncpg.Record]:
+        """Ask once; a connection that has failed, or was left in the middle, is not used again."""
+        async with self._turn:
+            db, self._db = self._db, None
+            try:
+                if db is None or db.is_closed():
+                    db = await self._server.connect(_CONNECT_S, **_SESSION)
+                answer: list[asyncpg.Record] = await db.fetch(sql, *values, timeout=_COMMAND_S)
+            except (*PASSING, asyncpg.PostgresError) as error:
+                raise to_storage_error(self._server.place, error) from error
+            else:
+                self._db = db
+                return answer
+            finally:
+                if self._db is None and db is not None:
+                    db.terminate()
+
+
+class PostgresListener:
+    """Notifications that any host has committed events or sent signals.
+
+    For events PostgreSQL's NOTIFY carries only the number of the newest one. A bell that does not ring (the connection
+    is lost, the server restarts) delays nobody for longer than ``POLL_S``: whoever waits looks by themselves then. Who
+    listens for signals is told when some may have been missed. ``newest`` is an event number that is known to exist; 0
+    when none is.
+    """
+
+    def __init__(self, server: PostgresServer, channel: str, signals: str) -> None:
+        self.newest = 0
+        self._server = server
+        self._channel, self._signals = channel, signals
+        self._hearers: list[SignalListener] = []
+        self._rung = asyncio.Event()
+        self._listening: asyncio.Task[None] | None = None
+
+    def notify(self, newest: int) -> None:
+        self.newest = max(self.newest, newest)
+        self._rung.set()
+        self._rung = asyncio.Event()
+
+    def next_notification(self) -> asyncio.Event:
+        """Ask for it before looking: then nothing can come in between."""
+        self._start_listening()
+        return self._rung
+
+    def subscribe(self, hear: SignalListener) -> None:
+        self._hearers.append(hear)
+        self._start_listening()
+
+    def _start_listening(self) -> None:
+        if self._listening is None or self._listening.done():
+            self._listening = asyncio.create_task(self._listen(), name="toolyard-state-bell")
+
+    async def close(self) -> None:
+        if self._listening is not None:
+            self._listening.cancel()
+            await asyncio.wait([self._listening])
+
+    async def _listen(self) -> None:
+        failures = 0
+        while True:
+            try:
+                db = await self._server.connect()
+            except (*PASSING, asyncpg.PostgresError):
+                failures += 1
+            else:
+                failures = 0
+                await self._listen_on(db)
+            await asyncio.sleep(_PAUSES_S[min(failures, len(_PAUSES_S) - 1)])
+
+    async def _listen_on(self, db: asyncpg.Connection) -> None:
+        """Listen until the connection ends."""
+        ended = asyncio.Event()
+        db.add_termination_listener(lambda _: ended.set())
+        try:
+            await db.add_listener(self._channel, self._on_event)
+            await db.add_listener(self._signals, self._on_signal)
+            self.notify(0)  # what came before this was not heard
+            self._deliver_signal(None)
+            await ended.wait()
+        except (*PASSING, asyncpg.PostgresError):
+            pass
+        finally:
+            self.newest = 0  # a crash may have taken back what was not lasting
+            db.terminate()
+
+    def _on_event(
+        self, _db: "asyncpg.Connection | PoolConnectionProxy", _pid: int, _channel: str, payload: Any
+    ) -> None:
+        self.notify(int(payload))
+
+    def _on_signal(
+        self, _db: "asyncpg.Connection | PoolConnectionProxy", _pid: int, _channel: str, payload: Any
+    ) -> None:
+        type_, _, id_ = str(payload).partition(" ")
+        self._deliver_signal(Signal(type_, id_))
+
+    def _deliver_signal(self, signal: Signal | None) -> None:
+        for hear in self._hearers:
+            hear(signal)

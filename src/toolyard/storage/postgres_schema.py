@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from toolyard.errors import StorageError
 from toolyard.message import Message
-from toolyard.storage.migration import Migration
+from toolyard.storage.sqlite_schema import Migration
 
 if TYPE_CHECKING:
     import asyncpg
@@ -92,7 +92,6 @@ async def check_server(db: "PoolConnectionProxy", place: str) -> int:
     if (server := db.get_server_version()).major < OLDEST_SERVER:
         raise StorageError(
             Message(
-                "state.postgresql_too_old",
                 "{place} is PostgreSQL {major}: Toolyard needs {oldest_server} or newer",
                 place=place,
                 major=server.major,
@@ -102,7 +101,6 @@ async def check_server(db: "PoolConnectionProxy", place: str) -> int:
     if (encoding := await db.fetchval("SHOW server_encoding")) != "UTF8":
         raise StorageError(
             Message(
-                "state.database_encoding_unsupported",
                 "{place} keeps text as {encoding}, which cannot hold every text: make a database with CREATE "
                 "DATABASE ... ENCODING 'UTF8' TEMPLATE template0",
                 place=place,
@@ -112,7 +110,6 @@ async def check_server(db: "PoolConnectionProxy", place: str) -> int:
     if (version := await _read_format(db)) > latest_format():
         raise StorageError(
             Message(
-                "state.newer_database_format",
                 "{place} was written by a newer Toolyard (format {version}, this one knows {latest_format}): use "
                 "that version on this host, or restore a backup into another database",
                 place=place,

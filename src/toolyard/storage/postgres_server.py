@@ -2,28 +2,19 @@
 
 Work that fails because the server is away is tried again with growing pauses, up to ``_PATIENCE_S``; only then, and
 for every fault that will not pass by itself, comes a StorageError that says what to do. So work must bear being tried
-twice.
+twice. The extra ``postgres`` brings ``PACKAGES``, which a plain installation leaves out.
 """
 
 import asyncio
+import importlib.util
+import shlex
+import sys
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 from urllib.parse import urlsplit
 
 from toolyard.errors import StorageError, StorageUnwritable
 from toolyard.message import Message
-from toolyard.storage.postgres_packages import install_command
-
-try:
-    import asyncpg
-except ModuleNotFoundError as missing:
-    raise StorageError(
-        Message(
-            "state.postgresql_packages_missing",
-            "PostgreSQL needs two more packages: {command}",
-            command=install_command(),
-        )
-    ) from missing
 
 if TYPE_CHECKING:
     from asyncpg.pool import PoolConnectionProxy
@@ -33,13 +24,27 @@ _CONNECT_S = 5.0
 _COMMAND_S = 10.0
 _PATIENCE_S = 20.0
 _PAUSES_S = (0.02, 0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 3.2, 3.2, 3.2)
-
 # A host that freezes inside a transaction holds up the others for so long and no longer. What the server's owner
 # decided about durability stands, unless it is to have none.
 _SESSION = """
 SET idle_in_transaction_session_timeout = '5s'; SET lock_timeout = '8s'; SET statement_timeout = '10s';
 SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'
 """
+T = TypeVar("T")
+PACKAGES: Final = ("asyncpg", "pgqueuer")
+
+
+def install_command() -> str:
+    """Return the command that installs ``PACKAGES`` for this Python, wherever Toolyard itself came from."""
+    if importlib.util.find_spec("pip"):
+        return shlex.join([sys.executable, "-m", "pip", "install", *PACKAGES])
+    return shlex.join(["uv", "pip", "install", "--python", sys.executable, *PACKAGES])  # an environment that uv made
+
+
+try:
+    import asyncpg
+except ModuleNotFoundError as missing:
+    raise StorageError(Message("PostgreSQL needs two more packages: {command}", command=install_command())) from missing
 
 PASSING = (  # faults that the same work need not meet again
     OSError,  # TimeoutError too
@@ -55,6 +60,7 @@ PASSING = (  # faults that the same work need not meet again
     asyncpg.LockNotAvailableError,
     asyncpg.IdleInTransactionSessionTimeoutError,
 )
+
 _FIXES: tuple[tuple[type[Exception], str], ...] = (
     (ValueError, "this is no database address: write postgresql://user@host:5432/name"),
     (asyncpg.InvalidPasswordError, "the password is wrong: correct it in the database address"),
@@ -73,8 +79,6 @@ _FIXES: tuple[tuple[type[Exception], str], ...] = (
 )
 
 _UNWRITABLE = (asyncpg.DiskFullError, asyncpg.ReadOnlySQLTransactionError)
-
-T = TypeVar("T")
 
 
 class PostgresServer:
@@ -145,7 +149,7 @@ def to_storage_error(place: str, error: Exception) -> StorageError:
         if isinstance(error, kind):
             cause = StorageUnwritable if isinstance(error, _UNWRITABLE) else StorageError
             return cause(f"{place}: {fix} ({message})")
-    return StorageError(Message("state.database_error", "{place}: {said}", place=place, said=message))
+    return StorageError(Message("{place}: {said}", place=place, said=message))
 
 
 def _describe_address(url: str) -> str:

@@ -134,9 +134,7 @@ class PostgresWriter:
             except BaseException:  # nobody is left waiting
                 _fail_jobs(
                     [*batch, *self._waiting],
-                    StorageError(
-                        Message("state.writer_stopped", "{place}: the writer was stopped", place=self._server.place)
-                    ),
+                    StorageError(Message("{place}: the writer was stopped", place=self._server.place)),
                 )
                 self._waiting.clear()
                 raise
@@ -172,11 +170,7 @@ class PostgresWriter:
                 if not self._doubtful:
                     raise
                 raise StorageInDoubt(
-                    Message(
-                        "state.last_change_unconfirmed",
-                        "{error}; whether the last change was kept is not known",
-                        error=error,
-                    )
+                    Message("{error}; whether the last change was kept is not known", error=error)
                 ) from error
         return set(standing)
 

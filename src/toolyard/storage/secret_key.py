@@ -1,7 +1,8 @@
-"""Keys that encrypt the secrets in records: a file of the home for one machine, the ``cluster_key`` for many hosts.
+"""The secrets in records, and the keys that encrypt them: a file of the home, or the ``cluster_key`` of many hosts.
 
-The file is made when something is encrypted for the first time, and never replaced: without it, what it has encrypted
-is lost.
+The key file is made when something is encrypted for the first time, and never replaced: without it, what it has
+encrypted is lost. Secrets are encrypted by AES-256-GCM with a random nonce, bound to the kind and id of their record;
+the name of their key stands with them. A record that was stored without encryption is read as it is.
 """
 
 import base64
@@ -13,18 +14,26 @@ import secrets
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from toolyard.crashpoint import crashpoint
 from toolyard.errors import StorageError, StorageKeyMissing, StorageUnwritable
 from toolyard.message import Message
 from toolyard.own_command import OwnCommand
-from toolyard.workspace.home_folder import make_private_folder
+from toolyard.protocol.json import JsonObject, json_bytes, json_value
+from toolyard.protocol.store import Record, find_secrets, hide_secrets, read_encrypted, read_text, restore_secrets
+from toolyard.storage.damage import damaged_record
+from toolyard.workspace.home_folder import make_private_folder, sync_to_disk
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
 
 KEY_FILE: Final = "secret.key"
 _BYTES = 32
 _ENCRYPTION = b"toolyard: the secrets in records"
 _SIGNATURES = b"toolyard: the calls between hosts"
+_NONCE = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +91,6 @@ class KeyFile:
         if key is None:
             return StorageKeyMissing(
                 Message(
-                    "state.secret_key_missing",
                     "the record {name} is encrypted, and its key {file} is missing: put the file back from a backup, "
                     "or give these records up with '{command}'",
                     name=name,
@@ -92,7 +100,6 @@ class KeyFile:
             )
         return StorageKeyMissing(
             Message(
-                "state.secret_key_wrong",
                 "the record {name} was encrypted with another key than {file}: put the right file back from a backup, "
                 "or give these records up with '{command}'",
                 name=name,
@@ -112,12 +119,7 @@ class KeyFile:
 
     def _unreadable(self, error: object) -> StorageError:
         return StorageError(
-            Message(
-                "state.secret_key_unreadable",
-                "{file} cannot be read as a key ({error}): put it back from a backup",
-                file=self._file,
-                error=error,
-            )
+            Message("{file} cannot be read as a key ({error}): put it back from a backup", file=self._file, error=error)
         )
 
     def _make(self) -> None:
@@ -133,7 +135,7 @@ class KeyFile:
             crashpoint("secret-key.before-link")
             with suppress(FileExistsError):
                 os.link(draft, self._file)
-            _sync_folder(self._file.parent)
+            sync_to_disk(self._file.parent)
         except OSError as error:
             raise StorageUnwritable.from_os_error(self._file, error) from error
         finally:
@@ -158,7 +160,6 @@ class ClusterKey:
         if key is None:
             return StorageKeyMissing(
                 Message(
-                    "state.cluster_key_missing",
                     "the record {name} is encrypted with a cluster_key, and this host has none: set the cluster_key of "
                     "the other hosts",
                     name=name,
@@ -166,9 +167,7 @@ class ClusterKey:
             )
         return StorageKeyMissing(
             Message(
-                "state.cluster_key_wrong",
-                "the record {name} was encrypted with another cluster_key: set the same one on every host",
-                name=name,
+                "the record {name} was encrypted with another cluster_key: set the same one on every host", name=name
             )
         )
 
@@ -177,9 +176,54 @@ def _derive(text: str, purpose: bytes) -> bytes:
     return hmac.digest(text.encode(), purpose, "sha256")
 
 
-def _sync_folder(folder: Path) -> None:
-    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)
+class RecordCipher:
+    def __init__(self, keys: KeySource) -> None:
+        self._keys = keys
+        self._ciphers: dict[str, AESGCM] = {}  # by the id of their key; one, or none
+
+    def encrypt(self, record: Record) -> Record:
+        """Return the record as it is stored. Raises StorageError when its key cannot be read or made."""
+        hidden = find_secrets(record)
+        key = self._keys.read_or_make() if hidden else None
+        if key is None:
+            return record
+        nonce = secrets.token_bytes(_NONCE)
+        data = nonce + self._cipher(key).encrypt(nonce, json_bytes(hidden), _bind(record))
+        return hide_secrets(record, {"key": key.id, "data": base64.b64encode(data).decode()})
+
+    def decrypt(self, record: Record) -> Record:
+        """Return the record as it was before it was stored. Raises StorageError without its key."""
+        encrypted = read_encrypted(record)
+        if encrypted is None:
+            return record
+        key, name = self._keys.read(), f"{record.kind} {record.id}"
+        if key is None or key.id != read_text(encrypted, "key"):
+            raise self._keys.make_error(name, key)
+        from cryptography.exceptions import InvalidTag
+
+        try:
+            data = base64.b64decode(read_text(encrypted, "data"), validate=True)
+            hidden: JsonObject = json_value(self._cipher(key).decrypt(data[:_NONCE], data[_NONCE:], _bind(record)))
+        except (InvalidTag, ValueError, binascii.Error) as error:
+            raise damaged_record(
+                Message("the record {name} is damaged (what is encrypted in it was changed)", name=name)
+            ) from error
+        return restore_secrets(record, hidden)
+
+    def can_read(self, record: Record) -> bool:
+        """Return whether its key is here, or it needs none."""
+        encrypted = read_encrypted(record)
+        key = self._keys.read() if encrypted is not None else None
+        return encrypted is None or (key is not None and key.id == read_text(encrypted, "key"))
+
+    def _cipher(self, key: SecretKey) -> "AESGCM":
+        from cryptography.hazmat.primitives.ciphers.aead import AESGCM  # most processes encrypt nothing
+
+        if key.id not in self._ciphers:
+            self._ciphers = {key.id: AESGCM(key.secret)}
+        return self._ciphers[key.id]
+
+
+def _bind(record: Record) -> bytes:
+    """Return the name of a record, so that nothing encrypted can be moved to another one."""
+    return f"{record.kind}\0{record.id}".encode()

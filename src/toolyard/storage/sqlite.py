@@ -2,16 +2,14 @@
 
 Whoever writes takes all commits that are waiting into one transaction (group commit), and they are answered when the
 whole is on the disk (``synchronous=FULL`` if any of them is lasting, so that a power cut loses nothing). One thread
-writes for the event loop. A thread that runs no event loop writes when its turn comes, unless its commit was taken
-along by then, and reads on the same connection. The event loop's readers have a thread and a connection of their own
-and never wait for a writer (WAL). Other processes may use the same file; they are noticed within ``_POLL_S``.
+writes. Readers have a thread and a connection of their own and never wait for a writer (WAL). Other processes may use
+the same file; they are noticed within ``_POLL_S``.
 """
 
 import asyncio
 import contextlib
 import sqlite3
 import threading
-from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
@@ -24,9 +22,8 @@ from toolyard.errors import StorageError
 from toolyard.message import Message
 from toolyard.protocol.json import json_bytes, json_value
 from toolyard.protocol.search_words import LONG_TEXT
-from toolyard.protocol.secret_members import SECRET_MEMBERS
-from toolyard.protocol.store import Event, NewEvent, PageCursor, Query, Record
-from toolyard.storage.sqlite_error import to_storage_error
+from toolyard.protocol.store import SECRET_MEMBERS, Event, NewEvent, PageCursor, Query, Record
+from toolyard.storage.damage import to_storage_error
 from toolyard.storage.sqlite_migration import ensure_latest_format
 from toolyard.storage.sqlite_rows import (
     COLUMNS,
@@ -38,17 +35,16 @@ from toolyard.storage.sqlite_rows import (
     remove,
 )
 from toolyard.threads import start_pool
+from toolyard.workspace.changes.locks import MachineLock
 from toolyard.workspace.home_folder import make_private_folder
-from toolyard.workspace.machine_lock import MachineLock
 
 if TYPE_CHECKING:
-    from toolyard.storage.record_cipher import RecordCipher
+    from toolyard.storage.secret_key import RecordCipher
 
 CHECKPOINT_PAGES: Final = 4000  # of the WAL, 16 MB: a call writes about 25, and a checkpoint waits for the disk twice
 _BATCH = 500  # commits in one transaction
 _BUSY_S = 60.0  # for a turn to write: SQLite keeps no queue, and of several that always write one may have to try often
 _POLL_S = 0.2
-_PENDING: Final = object()
 _UNSTORABLE = (ValueError, TypeError, OverflowError)  # a value that SQLite cannot take, such as a lone surrogate
 
 T = TypeVar("T")
@@ -63,10 +59,10 @@ class _Job:
         self,
         work: Callable[[sqlite3.Connection], Any],
         lasting: bool,  # noqa: FBT001
-        waiting: "asyncio.Future[Any] | None" = None,  # None: a thread waits for its turn
+        waiting: "asyncio.Future[Any]",
     ) -> None:
         self.work, self.lasting, self.waiting = work, lasting, waiting
-        self.answer: Any = _PENDING  # an exception: nothing of it was written
+        self.answer: Any = None  # an exception: nothing of it was written
 
 
 class _Connections(NamedTuple):
@@ -78,20 +74,19 @@ class _Connections(NamedTuple):
 
 
 class SqliteStore:
-    """The embedded store, for one event loop, and for threads that run none: there everything is done at once.
+    """The embedded store, for one event loop.
 
     The file is opened at the first use, which raises StorageError when that cannot be done. The key that encrypts the
     secrets in it stands beside it.
     """
 
-    works_inline = True
+    is_shared = False
 
     def __init__(self, file: Path) -> None:
         self._file = file
-        self._jobs: SimpleQueue[_Job | None] = SimpleQueue()  # of the event loop
-        self._thread_jobs: deque[_Job] = deque()  # of threads that wait for their turn
+        self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
         self._waiting: set[asyncio.Future[None]] = set()  # for the next event
-        self._turn = threading.Lock()  # of whoever writes
+        self._turn = threading.Lock()  # of whoever writes or opens the file
         self._opened: _Connections | None = None
         self._synchronous = ""  # of the writing connection, since it was last set
         self._closed = False
@@ -105,7 +100,7 @@ class SqliteStore:
 
     def _require_open(self) -> None:
         if self._closed:
-            raise StorageError(Message("state.closed_process", "{file} was closed by this process", file=self._file))
+            raise StorageError(Message("{file} was closed by this process", file=self._file))
 
     def _open(self) -> "_Connections":
         self._require_open()
@@ -145,11 +140,7 @@ class SqliteStore:
 
         if all(len(record.text) < LONG_TEXT for record in changes):
             return prepare()
-        try:
-            loop = asyncio.get_running_loop()
-        except RuntimeError:
-            return prepare()
-        return await loop.run_in_executor(None, prepare)
+        return await asyncio.to_thread(prepare)
 
     async def get(self, kind: str, id: str) -> Record | None:  # noqa: A002
         sql = f"SELECT {COLUMNS} FROM records WHERE kind = ? AND id = ?"  # noqa: S608 no value is in it
@@ -227,8 +218,11 @@ class SqliteStore:
 
     @cached_property
     def _cipher(self) -> "RecordCipher":
-        from toolyard.storage.record_cipher import RecordCipher  # most processes have no such record
-        from toolyard.storage.secret_key import KEY_FILE, KeyFile
+        from toolyard.storage.secret_key import (
+            KEY_FILE,
+            KeyFile,
+            RecordCipher,  # most processes have no such record
+        )
 
         return RecordCipher(KeyFile(self._file.with_name(KEY_FILE)))
 
@@ -240,39 +234,16 @@ class SqliteStore:
 
     async def _read(self, work: Callable[[sqlite3.Connection], T]) -> T:
         try:
-            try:
-                loop = asyncio.get_running_loop()
-            except RuntimeError:
-                with self._turn:
-                    return work(self._open().writes)
             opened = self.open()
-            return await loop.run_in_executor(opened.reader, work, opened.reads)
+            return await asyncio.get_running_loop().run_in_executor(opened.reader, work, opened.reads)
         except sqlite3.Error as error:
             raise to_storage_error(self._file, error) from error
 
     async def _write(self, work: Callable[[sqlite3.Connection], T], *, lasting: bool = False) -> T:
-        try:
-            answer: asyncio.Future[T] = asyncio.get_running_loop().create_future()
-        except RuntimeError:
-            here: T = self._write_inline(_Job(work, lasting))
-            return here
+        answer: asyncio.Future[T] = asyncio.get_running_loop().create_future()
         self.open()
         self._jobs.put(_Job(work, lasting, answer))
         return await answer
-
-    def _write_inline(self, job: _Job) -> Any:
-        db = self.open().writes
-        self._thread_jobs.append(job)
-        with self._turn:
-            if job.answer is _PENDING:
-                self._transact(db, self._take_thread_jobs())
-        if isinstance(job.answer, Exception):
-            raise job.answer
-        return job.answer
-
-    def _take_thread_jobs(self) -> list[_Job]:
-        """Return the jobs of all threads that wait for their turn now, no more than there are such threads."""
-        return [self._thread_jobs.popleft() for _ in range(len(self._thread_jobs))]
 
     def _write_all(self, db: sqlite3.Connection) -> None:
         """Write batches in the writer thread until it is told to end."""
@@ -291,7 +262,7 @@ class SqliteStore:
             ending = job is None
             if batch:
                 with self._turn:
-                    self._transact(db, [*batch, *self._take_thread_jobs()])
+                    self._transact(db, batch)
                 _resolve_waiting(batch)
 
     def _set_synchronous(self, db: sqlite3.Connection, synchronous: str) -> None:
@@ -330,7 +301,7 @@ class SqliteStore:
 
 def _resolve_waiting(batch: Sequence[_Job]) -> None:
     """Tell the event loop what its jobs came to."""
-    answers = [(job.waiting, job.answer) for job in batch if job.waiting is not None]
+    answers = [(job.waiting, job.answer) for job in batch]
 
     def resolve() -> None:
         for waiting, answer in answers:

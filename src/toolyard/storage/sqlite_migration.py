@@ -17,9 +17,10 @@ from pathlib import Path
 from toolyard.crashpoint import crashpoint
 from toolyard.errors import StorageBusy, StorageError
 from toolyard.message import Message
-from toolyard.storage.sqlite_error import to_storage_error
+from toolyard.storage.damage import to_storage_error
 from toolyard.storage.sqlite_schema import apply_migrations, latest_format, require_schema
 from toolyard.storage.state_file import copy, fold_in
+from toolyard.workspace.home_folder import sync_to_disk
 
 _log = logging.getLogger(__name__)
 _LOCK_TRIES = 30_000  # ten minutes for another process to migrate the same file
@@ -73,10 +74,10 @@ def _keep_copy(file: Path, version: int) -> Path:
     try:
         draft.unlink(missing_ok=True)
         copy(file, draft)
-        _sync(draft)
+        sync_to_disk(draft)
         crashpoint("store.before-copy-kept")
         draft.replace(target)
-        _sync(target.parent)
+        sync_to_disk(target.parent)
     except OSError as error:
         raise to_storage_error(target, error) from error
     finally:
@@ -100,13 +101,7 @@ def _lock(file: Path) -> Iterator[None]:
     fd = os.open(file.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         if not _try_lock(fd):
-            raise StorageError(
-                Message(
-                    "state.migration_in_progress",
-                    "{file} is being migrated by another process: try again later",
-                    file=file,
-                )
-            )
+            raise StorageError(Message("{file} is being migrated by another process: try again later", file=file))
         yield
     finally:
         os.close(fd)
@@ -119,11 +114,3 @@ def _try_lock(fd: int) -> bool:
             return True
         time.sleep(_PAUSE_S)
     return False
-
-
-def _sync(path: Path) -> None:
-    fd = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)

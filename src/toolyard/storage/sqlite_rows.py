@@ -13,9 +13,8 @@ from typing import Any, Final, NamedTuple
 from toolyard.errors import StorageError
 from toolyard.message import Message
 from toolyard.protocol.json import JsonObject, json_bytes, json_value
-from toolyard.protocol.record_body import read_object, read_text
 from toolyard.protocol.search_words import list_prefixes, list_words, matches_words
-from toolyard.protocol.store import Query, Record
+from toolyard.protocol.store import Query, Record, read_object, read_text
 from toolyard.storage.damage import damaged_record
 
 COLUMNS = "id, state, version, created, updated, caller, tool, key, code, owner, project, due, text, body"
@@ -161,13 +160,9 @@ def expand_body(stored: bytes | str, name: str) -> bytes | str:
     try:
         body = expander.decompress(stored, MAX_BODY)
     except zlib.error as error:
-        raise damaged_record(
-            Message("state.record_damaged", "the record {name} is damaged ({error})", name=name, error=error)
-        ) from error
+        raise damaged_record(Message("the record {name} is damaged ({error})", name=name, error=error)) from error
     if not expander.eof:
-        raise damaged_record(
-            Message("state.record_without_end", "the record {name} is damaged (its end is missing)", name=name)
-        )
+        raise damaged_record(Message("the record {name} is damaged (its end is missing)", name=name))
     return body
 
 

@@ -1,7 +1,8 @@
 """The tables of the embedded store, format by format, and the check that a file has exactly those.
 
-Whoever opens a file, looks at it or takes it from a backup asks ``require_schema`` first, so that all of them name the
-same trouble in the same words.
+To change the tables of a store, append a migration to its tuple: never change one that was released. The format of a
+store is how many of them it has been through. Whoever opens a file, looks at it or takes it from a backup asks
+``require_schema`` first, so that all of them name the same trouble in the same words.
 """
 
 import contextlib
@@ -9,13 +10,24 @@ import functools
 import sqlite3
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from toolyard.errors import StorageError
 from toolyard.message import Message
 from toolyard.own_command import OwnCommand
 from toolyard.storage.damage import needs_backup, needs_rebuild
-from toolyard.storage.migration import Migration
 from toolyard.storage.sqlite_rows import add_code_function
+
+
+class Migration(NamedTuple):
+    """A step from one format of a store to the next. The first makes the tables of format 1."""
+
+    summary: str  # what is different afterwards
+    sql: str  # statements, each ended by ";"; none when only the meaning of what is stored changes
+
+    def statements(self) -> list[str]:
+        return [statement for part in self.sql.split(";") if (statement := part.strip())]
+
 
 MIGRATIONS: tuple[Migration, ...] = (
     Migration(
@@ -70,7 +82,6 @@ _STATISTICS = frozenset(  # an owner may have let SQLite make them
         ("table", "sqlite_stat4", "sqlite_stat4", "CREATE TABLE sqlite_stat4(tbl,idx,neq,nlt,ndlt,sample)"),
     }
 )
-
 Schema = frozenset[tuple[str, ...]]
 """The type, name, table and SQL of everything that a file declares."""
 
@@ -96,7 +107,7 @@ def find_format(db: sqlite3.Connection, file: Path) -> int:
         number for number in range(1, latest_format() + 1) if _tables_of(_schema_of(MIGRATIONS[:number])) == tables
     ]
     if not known:
-        raise _foreign(file, Message("state.no_known_records", "it has no records and events of a known format"))
+        raise _foreign(file, Message("it has no records and events of a known format"))
     return int(version) if version in known else known[0]
 
 
@@ -113,7 +124,6 @@ def require_schema(db: sqlite3.Connection, file: Path) -> int:
     if version > latest_format():
         raise StorageError(
             Message(
-                "state.newer_format",
                 "{file} was written by a newer Toolyard (format {version}, this one knows {latest_format}): use that "
                 "version, or restore a backup with '{command}'",
                 file=file,
@@ -124,12 +134,7 @@ def require_schema(db: sqlite3.Connection, file: Path) -> int:
         )
     declared = read_schema(db) - _STATISTICS
     if version <= 0 and (declared or version < 0):
-        raise _foreign(
-            file,
-            Message(
-                "state.tables_without_format", "it has tables, but its format number is {version}", version=version
-            ),
-        )
+        raise _foreign(file, Message("it has tables, but its format number is {version}", version=version))
     _require_same(declared, _schema_of(MIGRATIONS[:version]), file)
     return int(version)
 
@@ -150,25 +155,20 @@ def _require_same(declared: Schema, expected: Schema, file: Path) -> None:
         what = f"{kind[:_MAX_NAME]} {name[:_MAX_NAME]!r}"
         raise _foreign(
             file,
-            Message("state.changed_part", "its {what} is not as Toolyard makes it", what=what)
+            Message("its {what} is not as Toolyard makes it", what=what)
             if name in missing_names
-            else Message("state.unknown_part", "Toolyard has no {what}", what=what),
+            else Message("Toolyard has no {what}", what=what),
         )
     tables = [name for kind, name, *_ in missing if kind != "index"]
     if tables:
-        raise _foreign(file, Message("state.missing_table", "its table {name!r} is missing", name=tables[0]))
+        raise _foreign(file, Message("its table {name!r} is missing", name=tables[0]))
     if missing:
         names = ", ".join(sorted(missing_names))
-        raise needs_rebuild(
-            Message("state.missing_index", "{file} is damaged (missing index: {names})", file=file, names=names),
-            file,
-        )
+        raise needs_rebuild(Message("{file} is damaged (missing index: {names})", file=file, names=names), file)
 
 
 def _foreign(file: Path, reason: str) -> StorageError:
-    return needs_backup(
-        Message("state.foreign_file", "{file} is no state of Toolyard: {reason}", file=file, reason=reason), file
-    )
+    return needs_backup(Message("{file} is no state of Toolyard: {reason}", file=file, reason=reason), file)
 
 
 @functools.cache

@@ -7,27 +7,23 @@ from itertools import pairwise
 from typing import Any
 
 from toolyard.message import Message, join_list, join_sentences
-from toolyard.protocol.apply_patch import PlannedFile, parse_patch, plan_files
-from toolyard.protocol.call import ToolCall
-from toolyard.protocol.envelope import ErrorCode
-from toolyard.protocol.failure import Failure
+from toolyard.protocol.edits.diff import Patch, build_patch
+from toolyard.protocol.envelope import ErrorCode, Failure
 from toolyard.protocol.json import Json, JsonObject
-from toolyard.protocol.outcome import Result
-from toolyard.protocol.patch import Patch, build_patch
 from toolyard.protocol.patching.file_change import FileChange, Operation
-from toolyard.protocol.tool import Checkpoint, Risk, ToolSpec
+from toolyard.protocol.patching.patch_plan import PlannedFile, parse_patch, plan_files
+from toolyard.protocol.tool import Checkpoint, Result, Risk, ToolCall, ToolSpec
 from toolyard.tools.file_changer import DRY_RUN, ChangingTool, describe_findings, patch_context, require_no_new_mask
 from toolyard.tools.tool_text import load_text
 from toolyard.tools.validation import Finding, validate
+from toolyard.workspace.changes.locks import lock_targets
+from toolyard.workspace.changes.undo import FileContent
 from toolyard.workspace.document import Document
-from toolyard.workspace.locks import lock_targets
 from toolyard.workspace.names import to_printable
-from toolyard.workspace.undo import FileContent
-from toolyard.workspace.write_target import WriteTarget
+from toolyard.workspace.workspace import WriteTarget
 
 SPEC = ToolSpec(
-    name="ApplyPatch",
-    **load_text("ApplyPatch", __file__),
+    **load_text(__file__),
     parameters={
         "type": "object",
         "properties": {
@@ -44,7 +40,6 @@ SPEC = ToolSpec(
             "*** Add File: notes.txt\n+first line\n*** End Patch"
         },
     ),
-    runs_inline=True,
 )
 
 
@@ -115,22 +110,17 @@ def _require_distinct(targets: Mapping[str, WriteTarget], moves: Set[tuple[str |
         if other != written and (written, other) not in moves:  # a file moved onto itself stays where it is
             raise Failure(
                 ErrorCode.INVALID_PARAM,
-                Message(
-                    "patch.same_file", "'{other}' and '{written}' are the same file.", other=other, written=written
-                ),
-                hint=Message("hint.changes_under_one_name", "Put all its changes under one name."),
+                Message("'{other}' and '{written}' are the same file.", other=other, written=written),
+                hint=Message("Put all its changes under one name."),
             )
     for folder, inside in pairwise(sorted(f"{path}/" for path in seen)):
         if inside.startswith(folder):
             raise Failure(
                 ErrorCode.INVALID_PARAM,
                 Message(
-                    "patch.would_file_folder",
-                    "'{folder}' would be a file and the folder of '{inside}'.",
-                    folder=folder[:-1],
-                    inside=inside[:-1],
+                    "'{folder}' would be a file and the folder of '{inside}'.", folder=folder[:-1], inside=inside[:-1]
                 ),
-                hint=Message("hint.other_path_for_one", "Choose another path for one of them."),
+                hint=Message("Choose another path for one of them."),
             )
 
 
@@ -166,14 +156,10 @@ def _build_result(
     what = join_list([*map(_describe_change, planned[:_NAMED]), *(["..."] if len(planned) > _NAMED else [])])
     first_checked = next((file for file in planned if findings[file.path]), planned[0])
     text = join_sentences(
-        Message("patch.applied", "Applied the patch: {what}.", what=what)
+        Message("Applied the patch: {what}.", what=what)
         if applied
-        else Message("patch.dry_run", "Dry run: the patch fits, nothing was written. It would be: {what}.", what=what),
-        *(
-            Message("patch.file_note", "'{path}': {note}", path=file.path, note=file.note)
-            for file in planned
-            if file.note
-        ),
+        else Message("Dry run: the patch fits, nothing was written. It would be: {what}.", what=what),
+        *(Message("'{path}': {note}", path=file.path, note=file.note) for file in planned if file.note),
         describe_findings(
             [finding for each in findings.values() for finding in each],
             _written_path(first_checked, current) if len(planned) > 1 else "",
@@ -191,13 +177,13 @@ def _build_result(
 def _describe_change(file: PlannedFile) -> str:
     match file.operation:
         case Operation.CREATE:
-            return Message("patch.created", "created '{path}'", path=file.path)
+            return Message("created '{path}'", path=file.path)
         case Operation.UPDATE:
-            return Message("patch.updated", "updated '{path}'", path=file.path)
+            return Message("updated '{path}'", path=file.path)
         case Operation.DELETE:
-            return Message("patch.deleted", "deleted '{path}'", path=file.path)
+            return Message("deleted '{path}'", path=file.path)
         case Operation.MOVE:
-            return Message("patch.moved", "moved '{path}' to '{target}'", path=file.path, target=file.new_path)
+            return Message("moved '{path}' to '{target}'", path=file.path, target=file.new_path)
 
 
 def _validate_file(

@@ -4,15 +4,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from toolyard.message import Message, join_sentences
-from toolyard.protocol.call import ToolCall
-from toolyard.protocol.edit import Edit as TextEdit
-from toolyard.protocol.edit import Match
-from toolyard.protocol.envelope import ErrorCode
-from toolyard.protocol.failure import Failure
+from toolyard.protocol.edits.location import locate
+from toolyard.protocol.edits.text_edit import Edit as TextEdit
+from toolyard.protocol.edits.text_edit import Match
+from toolyard.protocol.envelope import ErrorCode, Failure
 from toolyard.protocol.json import JsonObject
-from toolyard.protocol.locate import locate
-from toolyard.protocol.outcome import Result
-from toolyard.protocol.tool import Checkpoint, Risk, ToolSpec
+from toolyard.protocol.tool import Checkpoint, Result, Risk, ToolCall, ToolSpec
 from toolyard.tools.counts import count_places
 from toolyard.tools.file_changer import DRY_RUN, EXPECTED_HASH, ChangingTool
 from toolyard.tools.tool_text import load_text
@@ -23,8 +20,7 @@ NEW_STRING: JsonObject = {"type": "string", "description": "The text to put in i
 REPLACE_ALL: JsonObject = {"type": "boolean", "default": False, "description": "Replace every place, not just one."}
 
 SPEC = ToolSpec(
-    name="Edit",
-    **load_text("Edit", __file__),
+    **load_text(__file__),
     parameters={
         "type": "object",
         "properties": {
@@ -41,7 +37,6 @@ SPEC = ToolSpec(
     synonyms={"filePath": "path", "file_path": "path"},
     risk=Risk.WRITE,
     examples=({"path": "README.md", "old_string": "Hello world", "new_string": "Hello, world!"},),
-    runs_inline=True,
     splits_batches=True,
 )
 
@@ -64,17 +59,13 @@ class Edit(ChangingTool):
 
         changed = self._files.change(call, checkpoint, compute)
         if match is None:
-            created = Message("edit.created", "Created '{path}'.", path=changed.path)
+            created = Message("Created '{path}'.", path=changed.path)
             return changed.build_result(created, {"occurrences": 0, "strategy": "create"})
         count = len(match.splices)
         done = join_sentences(
             describe_edit(changed.path, count),
             describe_forgiveness(match.strategy) if match.strategy != "exact" else "",
-            Message(
-                "edit.left",
-                "Not replaced: {count} more, where old_string stands with other line endings.",
-                count=match.left,
-            )
+            Message("Not replaced: {count} more, where old_string stands with other line endings.", count=match.left)
             if match.left
             else "",
         )
@@ -82,19 +73,15 @@ class Edit(ChangingTool):
 
 
 def describe_edit(path: str, count: int) -> Message:
-    return Message("edit.edited", "Edited '{path}': replaced {places}.", path=path, places=count_places(count))
+    return Message("Edited '{path}': replaced {places}.", path=path, places=count_places(count))
 
 
 def describe_forgiveness(strategies: str) -> Message:
     """Describe how a text was found that does not stand in the file exactly."""
-    return Message(
-        "edit.forgiven", "The text was found only by forgiving a difference ({strategies}).", strategies=strategies
-    )
+    return Message("The text was found only by forgiving a difference ({strategies}).", strategies=strategies)
 
 
-_MISSING_FILE_HINT = Message(
-    "hint.check_path_or_make", "Check the path, list its folder with LS, or make the file with an empty old_string."
-)
+_MISSING_FILE_HINT = Message("Check the path, list its folder with LS, or make the file with an empty old_string.")
 
 
 def encode_new_file(before: Document | None, text: str, path: str) -> bytes:
@@ -102,19 +89,13 @@ def encode_new_file(before: Document | None, text: str, path: str) -> bytes:
     if before is not None and before.text:
         raise Failure(
             ErrorCode.INVALID_PARAM,
-            Message(
-                "edit.new_file_has_content",
-                "old_string is empty, which makes a new file, but '{path}' has content.",
-                path=path,
-            ),
-            hint=Message(
-                "hint.give_text_or_write", "Give the text to replace, or use Write to replace the whole file."
-            ),
+            Message("old_string is empty, which makes a new file, but '{path}' has content.", path=path),
+            hint=Message("Give the text to replace, or use Write to replace the whole file."),
         )
     return before.encoding.bom + before.encode_text(text, path) if before else text.encode()
 
 
 def require_existing(before: Document | None, path: str, hint: str = _MISSING_FILE_HINT) -> Document:
     if before is None:
-        raise Failure(ErrorCode.NOT_FOUND, Message("file.not_found", "'{path}' does not exist.", path=path), hint=hint)
+        raise Failure(ErrorCode.NOT_FOUND, Message("'{path}' does not exist.", path=path), hint=hint)
     return before

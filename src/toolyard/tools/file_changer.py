@@ -13,25 +13,21 @@ from dataclasses import dataclass
 from typing import Any
 
 from toolyard.message import Message, join_sentences
-from toolyard.protocol.call import ToolCall
-from toolyard.protocol.envelope import ErrorCode
-from toolyard.protocol.failure import Failure, Reason
+from toolyard.protocol.edits.diff import Patch, build_patch
+from toolyard.protocol.envelope import ErrorCode, Extras, Failure, Reason
 from toolyard.protocol.json import Json, JsonObject
 from toolyard.protocol.mask import MASK, count_masks
-from toolyard.protocol.outcome import Extras, Result
-from toolyard.protocol.patch import Patch, build_patch
-from toolyard.protocol.tool import Checkpoint
+from toolyard.protocol.tool import Checkpoint, Result, ToolCall
 from toolyard.tools.thread import in_thread
 from toolyard.tools.validation import Finding, validate
-from toolyard.workspace.changes import checksum
+from toolyard.workspace.changes.locks import lock_targets
+from toolyard.workspace.changes.protected_paths import WriteAccess, require_writable
+from toolyard.workspace.changes.undo import FileContent, Undo
+from toolyard.workspace.changes.undo_records import checksum
 from toolyard.workspace.document import MAX_BYTES, UTF8, Document
-from toolyard.workspace.locks import lock_targets
 from toolyard.workspace.names import to_printable
-from toolyard.workspace.protected_paths import WriteAccess, require_writable
 from toolyard.workspace.read_history import ReadHistory
-from toolyard.workspace.undo import FileContent, Undo
-from toolyard.workspace.workspace import Workspace
-from toolyard.workspace.write_target import WriteTarget
+from toolyard.workspace.workspace import Workspace, WriteTarget
 
 DRY_RUN: JsonObject = {"type": "boolean", "default": False, "description": "Show what would change; write nothing."}
 EXPECTED_HASH: JsonObject = {
@@ -61,7 +57,7 @@ class ChangedFile:
         validation = validate(self.path, after, self.checkpoint)
         findings: list[Json] = [finding.to_json(self.path) for finding in validation.findings]
         if not self.applied:
-            done = Message("edit.dry_run", "Dry run: nothing was written. Without dry_run: {done}", done=done)
+            done = Message("Dry run: nothing was written. Without dry_run: {done}", done=done)
         text = join_sentences(done, describe_findings(validation.findings))
         return Result(
             data={
@@ -89,16 +85,13 @@ def describe_findings(findings: Sequence[Finding], file: str = "") -> str:
         return ""
     first = findings[0]
     place = (
-        Message("edit.line_of", "line {line} of '{path}'", line=first.line, path=file)
+        Message("line {line} of '{path}'", line=first.line, path=file)
         if file
-        else Message("edit.line", "line {line}", line=first.line)
+        else Message("line {line}", line=first.line)
     )
     if len(findings) == 1:
-        return Message(
-            "edit.one_finding", "The checker found a problem in {place}: {message}.", place=place, message=first.message
-        )
+        return Message("The checker found a problem in {place}: {message}.", place=place, message=first.message)
     return Message(
-        "edit.findings",
         "The checker found {count} problems, the first in {place}: {message}.",
         count=len(findings),
         place=place,
@@ -161,8 +154,8 @@ class FileChanger:
             if self._workspace.is_link(path):
                 raise Failure(
                     ErrorCode.INVALID_PARAM,
-                    Message("file.is_link", "'{path}' is a link.", path=path),
-                    hint=Message("hint.name_link_target", "Name the file that it leads to."),
+                    Message("'{path}' is a link.", path=path),
+                    hint=Message("Name the file that it leads to."),
                 )
 
     def read_document(self, target: WriteTarget) -> Document | None:
@@ -183,9 +176,9 @@ class FileChanger:
             if raw is None or checksum(raw) != str(expected).lower():
                 raise _stale_failure(
                     path,
-                    Message("file.other_hash", "is not the file with expected_hash any more")
+                    Message("is not the file with expected_hash any more")
                     if raw is not None
-                    else Message("file.does_not_exist", "does not exist"),
+                    else Message("does not exist"),
                     raw,
                 )
             return
@@ -203,9 +196,9 @@ class FileChanger:
         """Refuse a file that its caller has not read, or not as it is."""
         known = self._reads.recall(call.caller, path)
         if known is None:
-            raise _stale_failure(path, Message("file.not_read_yet", "exists, and you have not read it"), raw)
+            raise _stale_failure(path, Message("exists, and you have not read it"), raw)
         if known != checksum(raw):
-            raise _stale_failure(path, Message("file.changed_meanwhile", "was changed since you read it"), raw)
+            raise _stale_failure(path, Message("was changed since you read it"), raw)
 
     def explain_failure(self, failure: Failure, call: ToolCall, files: Mapping[str, bytes | None]) -> Failure:
         """A text that is not there because a file changed since the caller read it is a conflict, not a mistake."""
@@ -218,13 +211,8 @@ class FileChanger:
             if raw is not None and known is not None and known != checksum(raw):
                 return Failure(
                     Reason.STALE,
-                    Message(
-                        "file.changed_since_read",
-                        "'{path}' was changed since you read it: {message}",
-                        path=path,
-                        message=failure.message,
-                    ),
-                    hint=Message("hint.read_again_and_repeat", "Read it again and repeat the call."),
+                    Message("'{path}' was changed since you read it: {message}", path=path, message=failure.message),
+                    hint=Message("Read it again and repeat the call."),
                     data=failure.data,
                     context={"path_resolved": path, "hash": checksum(raw)},
                 )
@@ -237,15 +225,13 @@ def require_no_new_mask(call: ToolCall, path: str, before: str, after: str) -> N
         raise Failure(
             ErrorCode.INVALID_PARAM,
             Message(
-                "edit.masked_secret",
                 "The new text of '{path}' has {mask} in it, which stands for a secret that you were not shown: "
                 "nothing was written.",
                 path=path,
                 mask=MASK,
             ),
             hint=Message(
-                "hint.leave_secrets_out",
-                "Leave out the lines with secrets, or change only the lines around them; a person may say --force.",
+                "Leave out the lines with secrets, or change only the lines around them; a person may say --force."
             ),
             context={"path_resolved": path},
         )
@@ -257,8 +243,8 @@ def require_file_name(path: str) -> None:
         inside = not where.startswith(("/", ".."))
         raise Failure(
             ErrorCode.IS_DIRECTORY,
-            Message("file.path_is_folder", "'{path}' names a folder, not a file.", path=path),
-            hint=Message("hint.name_file_in_it", "Name a file in it."),
+            Message("'{path}' names a folder, not a file.", path=path),
+            hint=Message("Name a file in it."),
             context={"path_resolved": where} if inside else {},
         )
 
@@ -270,7 +256,7 @@ class ChangingTool(ABC):
         self._files = files
 
     async def run(self, call: ToolCall, checkpoint: Checkpoint) -> Result:
-        return await in_thread(lambda: self.change(call, checkpoint))
+        return await in_thread(self.change, call, checkpoint)
 
     @abstractmethod
     def change(self, call: ToolCall, checkpoint: Checkpoint) -> Result: ...
@@ -282,7 +268,7 @@ def _stale_failure(path: str, why: str, raw: bytes | None) -> Failure:
         context["hash"] = checksum(raw)
     return Failure(
         Reason.STALE,
-        Message("file.nothing_written", "'{path}' {why}: nothing was written.", path=path, why=why),
-        hint=Message("hint.read_first", "Read it first, then repeat the call; a person may say --force."),
+        Message("'{path}' {why}: nothing was written.", path=path, why=why),
+        hint=Message("Read it first, then repeat the call; a person may say --force."),
         context=context,
     )

@@ -5,28 +5,25 @@ from dataclasses import replace
 
 from toolyard.message import Message, join_sentences
 from toolyard.protocol.arguments import find_nearest
-from toolyard.protocol.call import ToolCall
-from toolyard.protocol.envelope import ErrorCode
-from toolyard.protocol.failure import Failure
+from toolyard.protocol.envelope import ErrorCode, Failure
 from toolyard.protocol.json import Json, JsonObject
-from toolyard.protocol.outcome import Result
 from toolyard.protocol.result_limits import MAX_BYTES, MAX_LINES
-from toolyard.protocol.tool import Checkpoint, Risk, ToolSpec
+from toolyard.protocol.tool import Checkpoint, Result, Risk, ToolCall, ToolSpec
 from toolyard.tools.file_changer import FileChanger
 from toolyard.tools.operations.arranging import Arranging
 from toolyard.tools.operations.fetching import Fetching
 from toolyard.tools.operations.listing import MAX_ITEMS, Listing
 from toolyard.tools.operations.reading import Reading
-from toolyard.tools.operations.request import CANONICAL, Command, Request, run_in_thread
+from toolyard.tools.operations.request import CANONICAL, Command, Request
 from toolyard.tools.operations.searching import MAX_RESULTS, Searching
 from toolyard.tools.operations.vcp_files import VcpFiles
 from toolyard.tools.operations.writing import Writing
 from toolyard.tools.tool_text import load_commands, load_text
-from toolyard.workspace.arranger import Arranger
+from toolyard.workspace.changes.arranger import Arranger
+from toolyard.workspace.changes.trash import RETENTION, Trash
+from toolyard.workspace.changes.undo import Undo
 from toolyard.workspace.read_history import ReadHistory
 from toolyard.workspace.safe_fetch import MAX_FETCH_BYTES, SafeFetch
-from toolyard.workspace.trash import RETENTION, Trash
-from toolyard.workspace.undo import Undo
 from toolyard.workspace.workspace import Workspace
 
 _MAX_ECHO = 100  # characters of an unknown command that are echoed
@@ -68,9 +65,7 @@ _PROPERTIES: dict[str, Json] = {
 }
 
 SPEC = ToolSpec(
-    name="FileOperator",
-    aliases=("ServerFileOperator",),
-    **load_text("FileOperator", __file__, **_LIMITS),
+    **load_text(__file__, **_LIMITS),
     **_TEXTS,
     parameters={
         "type": "object",
@@ -111,25 +106,25 @@ class FileOperator:
         file, folder, ends = ("filePath",), ("directoryPath",), ("sourcePath", "destinationPath")
         written, replaced = (*file, "content"), (*file, "searchString", "replaceString")
         self._commands: Mapping[str, Command] = {
-            "ListAllowedDirectories": Command(run_in_thread(listing.list_allowed_directories), reads=True),
+            "ListAllowedDirectories": Command(listing.list_allowed_directories, reads=True),
             "ReadFile": Command(reading.read_file, file, reads=True),
             "WebReadFile": Command(fetching.web_read_file, reads=True),
-            "WriteFile": Command(run_in_thread(writing.write_file), written),
-            "WriteEscapedFile": Command(run_in_thread(writing.write_escaped_file), written),
-            "AppendFile": Command(run_in_thread(writing.append_file), written),
-            "EditFile": Command(run_in_thread(writing.edit_file), written),
-            "ApplyDiff": Command(run_in_thread(writing.apply_diff), file),
-            "ListDirectory": Command(run_in_thread(listing.list_directory), folder, reads=True),
-            "FileInfo": Command(run_in_thread(listing.file_info), file, reads=True),
-            "SearchFiles": Command(run_in_thread(searching.search_files), ("searchPath", "pattern"), reads=True),
-            "CopyFile": Command(run_in_thread(arranging.copy_file), ends),
-            "MoveFile": Command(run_in_thread(arranging.move_file), ends),
-            "RenameFile": Command(run_in_thread(arranging.rename_file), ends),
-            "DeleteFile": Command(run_in_thread(arranging.delete_file), file),
-            "CreateDirectory": Command(run_in_thread(arranging.create_directory), folder),
-            "DownloadFile": Command(run_in_thread(fetching.download_file), ("url",)),
-            "UpdateHistory": Command(run_in_thread(special.update_history), replaced),
-            "CreateCanvas": Command(run_in_thread(special.create_canvas), ("fileName", "content")),
+            "WriteFile": Command(writing.write_file, written),
+            "WriteEscapedFile": Command(writing.write_escaped_file, written),
+            "AppendFile": Command(writing.append_file, written),
+            "EditFile": Command(writing.edit_file, written),
+            "ApplyDiff": Command(writing.apply_diff, file),
+            "ListDirectory": Command(listing.list_directory, folder, reads=True),
+            "FileInfo": Command(listing.file_info, file, reads=True),
+            "SearchFiles": Command(searching.search_files, ("searchPath", "pattern"), reads=True),
+            "CopyFile": Command(arranging.copy_file, ends),
+            "MoveFile": Command(arranging.move_file, ends),
+            "RenameFile": Command(arranging.rename_file, ends),
+            "DeleteFile": Command(arranging.delete_file, file),
+            "CreateDirectory": Command(arranging.create_directory, folder),
+            "DownloadFile": Command(fetching.download_file, ("url",)),
+            "UpdateHistory": Command(special.update_history, replaced),
+            "CreateCanvas": Command(special.create_canvas, ("fileName", "content")),
         }
 
     @property
@@ -156,10 +151,10 @@ class FileOperator:
     def _unknown_command(self, name: str) -> Failure:
         shown = "".join(char if char.isprintable() else ascii(char)[1:-1] for char in name[:_MAX_ECHO])
         guess = find_nearest(name[:_MAX_ECHO], self._commands)
-        meant = Message("hint.did_you_mean", "Did you mean {guess}?", guess=guess) if guess else ""
-        commands = Message("hint.the_commands_are", "The commands are {names}.", names=", ".join(self._commands))
+        meant = Message("Did you mean {guess}?", guess=guess) if guess else ""
+        commands = Message("The commands are {names}.", names=", ".join(self._commands))
         return Failure(
             ErrorCode.INVALID_PARAM,
-            Message("file.unknown_action", "Unknown action: {shown}", shown=shown),
+            Message("Unknown action: {shown}", shown=shown),
             hint=join_sentences(meant, commands),
         )

@@ -9,12 +9,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from toolyard.message import Message, join_sentences
-from toolyard.protocol.call import ToolCall
-from toolyard.protocol.failure import Failure
+from toolyard.protocol.envelope import Failure
 from toolyard.protocol.json import JsonObject
-from toolyard.protocol.outcome import Result
 from toolyard.protocol.result_limits import MAX_LINES
-from toolyard.protocol.tool import Checkpoint, ToolSpec
+from toolyard.protocol.tool import Checkpoint, Result, ToolCall, ToolSpec
 from toolyard.tools.counts import count_files
 from toolyard.tools.search_report import (
     TIME_CAP_S,
@@ -29,18 +27,15 @@ from toolyard.tools.search_report import (
 )
 from toolyard.tools.thread import in_thread
 from toolyard.tools.tool_text import load_text
-from toolyard.workspace.ignore import read_rules_above
-from toolyard.workspace.search.file_glob import MAX_GROUPS, FileGlob
-from toolyard.workspace.search.file_walk import FileWalk, FolderMatches
-from toolyard.workspace.search.pattern_confinement import confine_pattern
-from toolyard.workspace.search.time_limit import TimeLimit, TimeLimitReached
+from toolyard.workspace.search.file_glob import MAX_GROUPS, FileGlob, confine_pattern
+from toolyard.workspace.search.file_walk import FileWalk, FolderMatches, TimeLimit, TimeLimitReached
+from toolyard.workspace.search.ignore import read_rules_above
 from toolyard.workspace.workspace import OpenHandle, Workspace
 
 DEFAULT_LIMIT = 100
 
 SPEC = ToolSpec(
-    name="Glob",
-    **load_text("Glob", __file__, default_limit=DEFAULT_LIMIT, max_limit=MAX_LINES, max_groups=MAX_GROUPS),
+    **load_text(__file__, default_limit=DEFAULT_LIMIT, max_limit=MAX_LINES, max_groups=MAX_GROUPS),
     parameters={
         "type": "object",
         "properties": {
@@ -85,7 +80,6 @@ SPEC = ToolSpec(
         "additionalProperties": False,
     },
     examples=({"pattern": "**/*.md", "sort": "modified"},),
-    runs_inline=True,
     splits_batches=True,
 )
 
@@ -97,7 +91,7 @@ class Glob:
         self._workspace, self._time_cap_s = workspace, time_cap_s
 
     async def run(self, call: ToolCall, checkpoint: Checkpoint) -> Result:
-        return await in_thread(lambda: self._glob(call.arguments, checkpoint))
+        return await in_thread(self._glob, call.arguments, checkpoint)
 
     def _glob(self, arguments: Mapping[str, Any], checkpoint: Checkpoint) -> Result:
         with (
@@ -186,12 +180,11 @@ def _write_text(arguments: Mapping[str, Any], where: str, count: int, total: int
     pattern, offset = arguments["pattern"], arguments["offset"]
     after = offset + count
     if not total:
-        none = Message("glob.no_match", "No file in '{path}' matches '{pattern}'.", path=where, pattern=pattern)
-        slash = Message("glob.only_files", "It ends in a slash, and only files are found: add **.")
+        none = Message("No file in '{path}' matches '{pattern}'.", path=where, pattern=pattern)
+        slash = Message("It ends in a slash, and only files are found: add **.")
         return join_sentences(none, slash if pattern.endswith("/") else "")
     if not count:
         return Message(
-            "glob.beyond_end",
             "Only {files} in '{path}' match '{pattern}': none from offset {offset} on. Use a smaller offset.",
             files=count_files(total),
             path=where,
@@ -200,7 +193,6 @@ def _write_text(arguments: Mapping[str, Any], where: str, count: int, total: int
         )
     if after < total:
         return Message(
-            "glob.truncated",
             "Found {files} in '{path}' that match '{pattern}' (truncated: {first}-{last} of {total}). "
             "Use offset={last} for the next ones, or narrow the pattern.",
             files=count_files(total),
@@ -211,12 +203,9 @@ def _write_text(arguments: Mapping[str, Any], where: str, count: int, total: int
             total=total,
         )
     if total == 1:
-        return Message(
-            "glob.found_one", "Found 1 file in '{path}' that matches '{pattern}'.", path=where, pattern=pattern
-        )
+        return Message("Found 1 file in '{path}' that matches '{pattern}'.", path=where, pattern=pattern)
     if offset:
         return Message(
-            "glob.found_rest",
             "Found {files} in '{path}' that match '{pattern}' ({first}-{last} of {total}).",
             files=count_files(total),
             path=where,
@@ -226,9 +215,5 @@ def _write_text(arguments: Mapping[str, Any], where: str, count: int, total: int
             total=total,
         )
     return Message(
-        "glob.found",
-        "Found {files} in '{path}' that match '{pattern}'.",
-        files=count_files(total),
-        path=where,
-        pattern=pattern,
+        "Found {files} in '{path}' that match '{pattern}'.", files=count_files(total), path=where, pattern=pattern
     )

@@ -10,28 +10,21 @@ from dataclasses import replace
 from typing import Any
 
 from toolyard.message import Message
-from toolyard.protocol.call import ToolCall
-from toolyard.protocol.envelope import ErrorCode
-from toolyard.protocol.failure import Failure, Reason
+from toolyard.protocol.envelope import ErrorCode, Failure, Reason
 from toolyard.protocol.json import Json
-from toolyard.protocol.outcome import Result
 from toolyard.protocol.result_limits import MAX_BYTES, MAX_LINE_CHARS, MAX_LINES
-from toolyard.protocol.tool import Checkpoint, ToolSpec
+from toolyard.protocol.tool import Checkpoint, Result, ToolCall, ToolSpec
 from toolyard.tools.grep_result import FinishedSearch, StopReason, build_result
 from toolyard.tools.search_report import TIME_CAP_S, split_path
 from toolyard.tools.thread import in_thread
 from toolyard.tools.tool_text import load_text
 from toolyard.workspace.encoding import BINARY_PROBE, looks_binary
-from toolyard.workspace.ignore import read_rules_above
-from toolyard.workspace.search.batch import build_batches
-from toolyard.workspace.search.file_glob import FileGlob
-from toolyard.workspace.search.file_walk import FileWalk, FolderMatches
+from toolyard.workspace.search.file_glob import FileGlob, confine_pattern
+from toolyard.workspace.search.file_walk import FileWalk, FolderMatches, TimeLimit, TimeLimitReached
+from toolyard.workspace.search.ignore import read_rules_above
 from toolyard.workspace.search.match_collector import MatchCollector, TooManyMatches
-from toolyard.workspace.search.pattern_confinement import confine_pattern
-from toolyard.workspace.search.python_engine import PythonEngine
-from toolyard.workspace.search.ripgrep import Engine, Query, Ripgrep, find_ripgrep
+from toolyard.workspace.search.ripgrep import Engine, PythonEngine, Query, Ripgrep, build_batches, find_ripgrep
 from toolyard.workspace.search.search_run import EngineNotStarted, PatternRefused, SearchRun
-from toolyard.workspace.search.time_limit import TimeLimit, TimeLimitReached
 from toolyard.workspace.workspace import OpenHandle, Workspace
 
 DEFAULT_LIMIT = 100
@@ -49,9 +42,7 @@ def _line_count_parameter(what: str) -> Json:
 
 
 SPEC = ToolSpec(
-    name="Grep",
     **load_text(
-        "Grep",
         __file__,
         default_limit=DEFAULT_LIMIT,
         max_limit=MAX_LINES,
@@ -98,7 +89,6 @@ SPEC = ToolSpec(
         "additionalProperties": False,
     },
     examples=({"pattern": "TODO|FIXME", "after": 2},),
-    runs_inline=True,
     splits_batches=True,
 )
 
@@ -118,7 +108,7 @@ class Grep:
         self._find_ripgrep, self._time_cap_s = find_ripgrep, time_cap_s
 
     async def run(self, call: ToolCall, checkpoint: Checkpoint) -> Result:
-        return await in_thread(lambda: self._grep(call.arguments, checkpoint))
+        return await in_thread(self._grep, call.arguments, checkpoint)
 
     def _grep(self, arguments: Mapping[str, Any], checkpoint: Checkpoint) -> Result:
         query = _build_query(arguments)
@@ -140,8 +130,7 @@ class Grep:
                 except EngineNotStarted as error:
                     if isinstance(engine, PythonEngine):
                         raise Failure(
-                            Reason.START_FAILED,
-                            Message("grep.cannot_start", "No search could be started: {error}.", error=error),
+                            Reason.START_FAILED, Message("No search could be started: {error}.", error=error)
                         ) from error
                     engine = PythonEngine()
 
@@ -156,8 +145,8 @@ class Grep:
         if looks_binary(os.pread(file.fd, BINARY_PROBE, 0)):
             raise Failure(
                 ErrorCode.BINARY_FILE,
-                Message("grep.binary_file", "'{path}' is a binary file and not searched.", path=file.path),
-                hint=Message("hint.search_text_files", "Search text files."),
+                Message("'{path}' is a binary file and not searched.", path=file.path),
+                hint=Message("Search text files."),
             )
         return file, stack.enter_context(self._workspace.open_folder("."))
 
@@ -235,19 +224,14 @@ def _build_query(arguments: Mapping[str, Any]) -> Query:
     pattern = arguments["pattern"]
     if len(pattern) > MAX_PATTERN:
         message = Message(
-            "grep.pattern_too_long",
             "The pattern has {count} characters, and at most {max_pattern} are searched for.",
             count=len(pattern),
             max_pattern=MAX_PATTERN,
         )
-        raise Failure(Reason.TOO_LARGE, message, hint=Message("hint.search_part", "Search for a part of it."))
+        raise Failure(Reason.TOO_LARGE, message, hint=Message("Search for a part of it."))
     if "\0" in pattern:
-        hint = Message("hint.no_text_has_nul", "No text has one: a file that does is binary, and is not searched.")
-        raise Failure(
-            ErrorCode.INVALID_PARAM,
-            Message("grep.pattern_nul_character", "The pattern holds a NUL character."),
-            hint=hint,
-        )
+        hint = Message("No text has one: a file that does is binary, and is not searched.")
+        raise Failure(ErrorCode.INVALID_PARAM, Message("The pattern holds a NUL character."), hint=hint)
     return Query(
         pattern=pattern,
         literal=arguments["literal"],
@@ -267,12 +251,10 @@ def _count_links(walk: FileWalk, search: FinishedSearch) -> Iterator[FolderMatch
 
 def _invalid_pattern(message: str) -> Failure:
     hint = (
-        Message("hint.set_multiline", "Set multiline=true to match a newline.")
+        Message("Set multiline=true to match a newline.")
         if "multiline" in message
-        else Message("hint.correct_or_literal", "Correct it, or set literal=true.")
+        else Message("Correct it, or set literal=true.")
     )
     return Failure(
-        ErrorCode.INVALID_PARAM,
-        Message("file.pattern_not_valid", "The pattern is not valid: {message}", message=message[:2000]),
-        hint=hint,
+        ErrorCode.INVALID_PARAM, Message("The pattern is not valid: {message}", message=message[:2000]), hint=hint
     )

@@ -8,18 +8,16 @@ from contextlib import suppress
 from typing import Any
 
 from toolyard.message import Message, join_sentences
-from toolyard.protocol.call import ToolCall
 from toolyard.protocol.json import Json
-from toolyard.protocol.outcome import Result
 from toolyard.protocol.result_limits import MAX_LINES
-from toolyard.protocol.tool import Checkpoint, ToolSpec
+from toolyard.protocol.tool import Checkpoint, Result, ToolCall, ToolSpec
 from toolyard.tools.counts import count_entries, count_left_out
 from toolyard.tools.search_report import cut_to_page, split_path
 from toolyard.tools.thread import in_thread
 from toolyard.tools.tool_text import load_text
-from toolyard.workspace.ignore import IgnoreRules, read_rules, read_rules_above
+from toolyard.workspace.home_folder import is_private
 from toolyard.workspace.names import to_text
-from toolyard.workspace.private_home import is_private
+from toolyard.workspace.search.ignore import IgnoreRules, read_rules, read_rules_above
 from toolyard.workspace.workspace import Workspace
 
 DEFAULT_LIMIT = 100
@@ -28,8 +26,7 @@ MAX_SEEN = 200_000  # entries looked at in one call: beyond that the listing say
 _CHECK_EVERY = 256
 
 SPEC = ToolSpec(
-    name="LS",
-    **load_text("LS", __file__, default_limit=DEFAULT_LIMIT, max_limit=MAX_LINES, max_depth=MAX_DEPTH),
+    **load_text(__file__, default_limit=DEFAULT_LIMIT, max_limit=MAX_LINES, max_depth=MAX_DEPTH),
     parameters={
         "type": "object",
         "properties": {
@@ -71,7 +68,6 @@ SPEC = ToolSpec(
         "additionalProperties": False,
     },
     examples=({"path": ".", "depth": 2},),
-    runs_inline=True,
     splits_batches=True,
 )
 
@@ -83,7 +79,7 @@ class LS:
         self._workspace = workspace
 
     async def run(self, call: ToolCall, checkpoint: Checkpoint) -> Result:
-        return await in_thread(lambda: self._list(call.arguments, checkpoint))
+        return await in_thread(self._list, call.arguments, checkpoint)
 
     def _list(self, arguments: Mapping[str, Any], checkpoint: Checkpoint) -> Result:
         offset, limit = arguments["offset"], arguments["limit"]
@@ -197,7 +193,6 @@ def _write_text(where: str, offset: int, shown: int, total: int, scan: _FolderSc
     after = offset + shown
     if offset and not shown:
         listed = Message(
-            "ls.beyond_end",
             "'{path}' has only {entries}: none from offset {offset} on. Use a smaller offset.",
             path=where,
             entries=count_entries(total),
@@ -205,7 +200,6 @@ def _write_text(where: str, offset: int, shown: int, total: int, scan: _FolderSc
         )
     elif after < total:
         listed = Message(
-            "ls.truncated",
             "Listed {entries} in '{path}' (truncated: {first}-{last} of {total}). "
             "Use offset={last} for the next ones, or narrow the listing with path or ignore.",
             entries=count_entries(shown),
@@ -216,7 +210,6 @@ def _write_text(where: str, offset: int, shown: int, total: int, scan: _FolderSc
         )
     elif offset:
         listed = Message(
-            "ls.listed_rest",
             "Listed {entries} in '{path}' ({first}-{last} of {total}).",
             entries=count_entries(shown),
             path=where,
@@ -225,16 +218,14 @@ def _write_text(where: str, offset: int, shown: int, total: int, scan: _FolderSc
             total=total,
         )
     else:
-        listed = Message("ls.listed", "Listed {entries} in '{path}'.", entries=count_entries(shown), path=where)
+        listed = Message("Listed {entries} in '{path}'.", entries=count_entries(shown), path=where)
     return join_sentences(
         listed,
         _describe_left_out(scan),
-        Message(
-            "ls.unreadable", "Not readable: {count} of the folders. Check their permissions.", count=scan.unreadable
-        )
+        Message("Not readable: {count} of the folders. Check their permissions.", count=scan.unreadable)
         if scan.unreadable
         else "",
-        Message("ls.stopped", "Stopped after looking at {most} entries: list a subfolder instead.", most=MAX_SEEN)
+        Message("Stopped after looking at {most} entries: list a subfolder instead.", most=MAX_SEEN)
         if scan.stopped
         else "",
     )
@@ -246,5 +237,5 @@ def _describe_left_out(scan: _FolderScan) -> str:
         return ""
     kinds = [kind for kind, count in (("hidden", scan.hidden), ("ignored", scan.ignored)) if count]
     switches = ", ".join(f"include_{kind}" for kind in kinds if not scan.arguments[f"include_{kind}"])
-    why = switches or Message("ls.own_patterns", "by your own patterns")
-    return Message("ls.not_listed", "Not listed: {counts} ({why}).", counts=counts, why=why)
+    why = switches or Message("by your own patterns")
+    return Message("Not listed: {counts} ({why}).", counts=counts, why=why)

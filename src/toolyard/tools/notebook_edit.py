@@ -5,19 +5,16 @@ from typing import Any
 from uuid import uuid4
 
 from toolyard.message import Message
-from toolyard.protocol.call import ToolCall
+from toolyard.protocol.edits.notebook_cells import CellEdit, CellType, EditedNotebook, EditMode, edit_cell
 from toolyard.protocol.json import JsonObject
-from toolyard.protocol.notebook import CellEdit, CellType, EditedNotebook, EditMode, edit_cell
-from toolyard.protocol.outcome import Result
-from toolyard.protocol.tool import Checkpoint, Risk, ToolSpec
+from toolyard.protocol.tool import Checkpoint, Result, Risk, ToolCall, ToolSpec
 from toolyard.tools.edit import require_existing
 from toolyard.tools.file_changer import DRY_RUN, EXPECTED_HASH, ChangingTool
 from toolyard.tools.tool_text import load_text
 from toolyard.workspace.document import Document
 
 SPEC = ToolSpec(
-    name="NotebookEdit",
-    **load_text("NotebookEdit", __file__),
+    **load_text(__file__),
     parameters={
         "type": "object",
         "properties": {
@@ -43,9 +40,7 @@ SPEC = ToolSpec(
     synonyms={"notebook_path": "path", "filePath": "path", "file_path": "path"},
     risk=Risk.WRITE,
     examples=({"path": "analysis.ipynb", "cell_number": 0, "new_source": "print(1 + 1)"},),
-    runs_inline=True,
     splits_batches=True,
-    aliases=("NotebookEditCell",),
 )
 
 
@@ -64,9 +59,7 @@ class NotebookEdit(ChangingTool):
         edited: list[EditedNotebook] = []
 
         def compute(before: Document | None, path: str) -> bytes:
-            document = require_existing(
-                before, path, Message("hint.check_path_or_ls", "Check the path, or list its folder with LS.")
-            )
+            document = require_existing(before, path, Message("Check the path, or list its folder with LS."))
             edited[:] = [edit_cell(document.text, edit, uuid4().hex[:8])]
             return document.splice(edited[0].splices, path)
 
@@ -85,8 +78,8 @@ class NotebookEdit(ChangingTool):
 def _describe_edit(mode: EditMode, number: int, path: str) -> Message:
     match mode:
         case EditMode.REPLACE:
-            return Message("notebook.replaced", "Replaced cell {number} of '{path}'.", number=number, path=path)
+            return Message("Replaced cell {number} of '{path}'.", number=number, path=path)
         case EditMode.INSERT:
-            return Message("notebook.inserted", "Inserted cell {number} of '{path}'.", number=number, path=path)
+            return Message("Inserted cell {number} of '{path}'.", number=number, path=path)
         case EditMode.DELETE:
-            return Message("notebook.deleted", "Deleted cell {number} of '{path}'.", number=number, path=path)
+            return Message("Deleted cell {number} of '{path}'.", number=number, path=path)

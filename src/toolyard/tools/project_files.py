@@ -4,17 +4,14 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from toolyard.message import Message
-from toolyard.protocol.attachment import Attachment
-from toolyard.protocol.content import SNIFF_BYTES, sniff
-from toolyard.protocol.failure import Failure, Reason
+from toolyard.protocol.content import SNIFF_BYTES, Attachment, sniff
+from toolyard.protocol.envelope import Failure, Reason
 from toolyard.tools.readers.attachment import TEXT_BYTES, read_attachment
 from toolyard.tools.search_report import path_text
-from toolyard.workspace.ignore import read_rules_above
 from toolyard.workspace.search.file_glob import FileGlob
-from toolyard.workspace.search.file_walk import FileWalk
-from toolyard.workspace.search.time_limit import TimeLimit, TimeLimitReached
-from toolyard.workspace.snapshot import read_consistently, read_exactly
-from toolyard.workspace.workspace import OpenHandle, Workspace
+from toolyard.workspace.search.file_walk import FileWalk, TimeLimit, TimeLimitReached
+from toolyard.workspace.search.ignore import read_rules_above
+from toolyard.workspace.workspace import OpenHandle, Workspace, read_consistently, read_exactly
 
 MAX_FILE: Final = 32 * 2**20  # bytes of a PDF or an image, which is read completely
 SEARCH_S: Final = 5.0
@@ -88,7 +85,6 @@ def _read_start(file: OpenHandle) -> bytes:
         raise Failure(
             Reason.TOO_LARGE,
             Message(
-                "attachment.too_large",
                 "'{name}' is too large to attach: PDFs and images can have at most {limit} MiB.",
                 name=file.path,
                 limit=MAX_FILE // 2**20,

@@ -5,28 +5,22 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from toolyard.message import Message, join_sentences
-from toolyard.protocol.call import ToolCall
 from toolyard.protocol.content import SNIFF_BYTES, Media, Text, sniff
-from toolyard.protocol.envelope import ErrorCode
-from toolyard.protocol.failure import Failure, Reason
+from toolyard.protocol.envelope import ErrorCode, Extras, Failure, Reason
 from toolyard.protocol.json import JsonObject
-from toolyard.protocol.outcome import Extras, Result
 from toolyard.protocol.result_limits import MAX_BYTES, MAX_LINE_CHARS, MAX_LINES
-from toolyard.protocol.tool import Checkpoint, ToolSpec
+from toolyard.protocol.tool import Checkpoint, Result, ToolCall, ToolSpec
 from toolyard.tools.readers import notebook, pdf
 from toolyard.tools.readers.page import Page
 from toolyard.tools.thread import in_thread
 from toolyard.tools.tool_text import load_text
 from toolyard.workspace.encoding import BINARY_PROBE, looks_binary
-from toolyard.workspace.line_scan import WindowLimits
 from toolyard.workspace.read_history import ReadHistory
-from toolyard.workspace.snapshot import read_consistently, read_exactly
-from toolyard.workspace.text_reader import SMALL_FILE, TextReader, TextWindow
-from toolyard.workspace.workspace import OpenHandle, Workspace
+from toolyard.workspace.text_reader import SMALL_FILE, TextReader, TextWindow, WindowLimits
+from toolyard.workspace.workspace import OpenHandle, Workspace, read_consistently, read_exactly
 
 SPEC = ToolSpec(
-    name="Read",
-    **load_text("Read", __file__, max_lines=MAX_LINES, max_bytes=MAX_BYTES, max_line_chars=MAX_LINE_CHARS),
+    **load_text(__file__, max_lines=MAX_LINES, max_bytes=MAX_BYTES, max_line_chars=MAX_LINE_CHARS),
     parameters={
         "type": "object",
         "properties": {
@@ -46,7 +40,6 @@ SPEC = ToolSpec(
     },
     synonyms={"filePath": "path", "file_path": "path", "offset": "start_line"},
     examples=({"path": "README.md"},),
-    runs_inline=True,
     splits_batches=True,
 )
 
@@ -58,7 +51,7 @@ class Read:
         self._workspace, self._reads, self._fallbacks = workspace, reads, fallback_encodings
 
     async def run(self, call: ToolCall, checkpoint: Checkpoint) -> Result:
-        result = await in_thread(lambda: self._read(call.arguments, checkpoint))
+        result = await in_thread(self._read, call.arguments, checkpoint)
         if "hash" in result.data:  # what the caller has seen whole, it may later replace
             self._reads.remember(call.caller, str(result.context["path_resolved"]), str(result.data["hash"]))
         return result
@@ -76,14 +69,11 @@ class Read:
                 raise Failure(
                     ErrorCode.BINARY_FILE,
                     Message(
-                        "file.unsupported_binary",
                         "'{path}' is a binary file of {size} bytes that is no image, audio, video or PDF.",
                         path=file.path,
                         size=size,
                     ),
-                    hint=Message(
-                        "hint.name_encoding", "If it is text after all, name its encoding, such as encoding=utf-16-le."
-                    ),
+                    hint=Message("If it is text after all, name its encoding, such as encoding=utf-16-le."),
                 )
             if file.path.endswith(".ipynb") and size <= SMALL_FILE and not encoding:
                 cells = notebook.read(read_consistently(file, _read_whole), file.path, page)
@@ -128,7 +118,7 @@ def total_lines_stat(count: int | None) -> dict[str, int]:
 
 def _write_summary(file: OpenHandle, window: TextWindow, page: Page, cuts: int) -> str:
     if not window.lines:
-        return Message("read.empty", "Read '{path}': the file is empty.", path=file.path)
+        return Message("Read '{path}': the file is empty.", path=file.path)
     return join_sentences(
         _write_range(file.path, page.start, page.start + len(window.lines) - 1, window.total_lines),
         *_list_remarks(window, page, cuts),
@@ -137,37 +127,25 @@ def _write_summary(file: OpenHandle, window: TextWindow, page: Page, cuts: int) 
 
 def _write_range(path: str, first: int, last: int, total: int | None) -> Message:
     if total is None:
-        return Message("read.lines", "Read lines {first}-{last} of '{path}'.", first=first, last=last, path=path)
-    return Message(
-        "read.lines_of",
-        "Read lines {first}-{last} of {total} of '{path}'.",
-        first=first,
-        last=last,
-        total=total,
-        path=path,
-    )
+        return Message("Read lines {first}-{last} of '{path}'.", first=first, last=last, path=path)
+    return Message("Read lines {first}-{last} of {total} of '{path}'.", first=first, last=last, total=total, path=path)
 
 
 def _list_remarks(window: TextWindow, page: Page, cuts: int) -> Iterator[Message]:
     if window.next_line is not None and len(window.lines) == page.limit:
-        yield Message("read.truncated", "(Truncated.) Use start_line={line} to read on.", line=window.next_line)
+        yield Message("(Truncated.) Use start_line={line} to read on.", line=window.next_line)
     elif window.next_line is not None:
         yield Message(
-            "read.truncated_at",
-            "(Truncated at {most} bytes.) Use start_line={line} to read on.",
-            most=MAX_BYTES,
-            line=window.next_line,
+            "(Truncated at {most} bytes.) Use start_line={line} to read on.", most=MAX_BYTES, line=window.next_line
         )
     if cuts:
         yield Message(
-            "read.lines_cut",
             "Lines longer than {most} characters are cut: {count}. Search inside them with Grep.",
             most=MAX_LINE_CHARS,
             count=cuts,
         )
     if not window.encoding.certain:
         yield Message(
-            "read.encoding_uncertain",
             "The encoding is not certain: shown as {name}, and bytes that are no text in it as \\xNN. "
             "Name the encoding if you know it.",
             name=window.encoding.name,
@@ -180,7 +158,7 @@ def _read_media(file: OpenHandle, mime: str, page: Page, checkpoint: Checkpoint)
     media = Media(mime, raw, file.path.rpartition("/")[2], source=file.path)
     if mime == "application/pdf":
         return pdf.read(media, file.path, page, checkpoint)
-    text = Message("read.media", "Read '{path}' ({mime}, {size} bytes).", path=file.path, mime=mime, size=size)
+    text = Message("Read '{path}' ({mime}, {size} bytes).", path=file.path, mime=mime, size=size)
     return Result(
         data={"mime": mime, "size": size, "hash": hashlib.sha256(raw).hexdigest(), "truncated": False},
         text=text,
@@ -196,12 +174,11 @@ def _read_whole(file: OpenHandle) -> bytes:
         raise Failure(
             Reason.TOO_LARGE,
             Message(
-                "file.media_too_large",
                 "'{path}' has {size} bytes; media are read whole, up to {small_file} bytes.",
                 path=file.path,
                 size=size,
                 small_file=SMALL_FILE,
             ),
-            hint=Message("hint.make_smaller_copy", "Make a smaller copy of it."),
+            hint=Message("Make a smaller copy of it."),
         )
     return read_exactly(file.fd, 0, size)

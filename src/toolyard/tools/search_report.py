@@ -7,13 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from toolyard.message import Message
-from toolyard.protocol.envelope import ErrorCode, Fault
-from toolyard.protocol.failure import Failure
+from toolyard.protocol.envelope import ErrorCode, Failure, Fault
 from toolyard.protocol.json import Json
 from toolyard.protocol.result_limits import MAX_BYTES
 from toolyard.tools.counts import count_left_out
 from toolyard.workspace.names import to_text
-from toolyard.workspace.os_failures import to_failure
+from toolyard.workspace.path_walk import to_failure
 
 if TYPE_CHECKING:
     from toolyard.workspace.search.file_walk import SkippedEntries
@@ -53,7 +52,7 @@ def _describe_fault(path: str, what: str, number: int) -> dict[str, Json]:
     if number:
         failure = to_failure(OSError(number, os.strerror(number)), path)
         return Fault(failure.code, failure.message).to_dict()
-    message = Message("search.file_problem", "'{path}': {problem}.", path=path, problem=what)
+    message = Message("'{path}': {problem}.", path=path, problem=what)
     return Fault(ErrorCode.EXECUTION_ERROR, message).to_dict()
 
 
@@ -82,50 +81,35 @@ def describe_left_out(
         kinds = [kind for kind in ("hidden", "ignored") if getattr(skipped, kind)]
         switches = ", ".join(f"include_{kind}" for kind in kinds if not arguments[f"include_{kind}"])
         entries = (
-            Message("search.entry", "{counts} entry", counts=counts)
+            Message("{counts} entry", counts=counts)
             if skipped.hidden + skipped.ignored == 1
-            else Message("search.entries", "{counts} entries", counts=counts)
+            else Message("{counts} entries", counts=counts)
         )
         yield (
-            Message(
-                "search.not_looked_at_with",
-                "Not looked at: {entries} ({switches}).",
-                entries=entries,
-                switches=switches,
-            )
+            Message("Not looked at: {entries} ({switches}).", entries=entries, switches=switches)
             if switches
-            else Message("search.not_looked_at", "Not looked at: {entries}.", entries=entries)
+            else Message("Not looked at: {entries}.", entries=entries)
         )
     if faults:
         named = "; ".join(
             f"'{path}' ({os.strerror(number) if number else what})" for path, what, number in faults[:_IN_TEXT]
         )
         yield (
-            Message(
-                "search.unreadable_more",
-                "Not readable: {names} and {count} more.",
-                names=named,
-                count=len(faults) - _IN_TEXT,
-            )
+            Message("Not readable: {names} and {count} more.", names=named, count=len(faults) - _IN_TEXT)
             if len(faults) > _IN_TEXT
-            else Message("search.unreadable", "Not readable: {names}.", names=named)
+            else Message("Not readable: {names}.", names=named)
         )
         if any(number in (errno.EACCES, errno.EPERM) for *_, number in faults):
-            yield Message("search.check_permissions", "Check their permissions.")
+            yield Message("Check their permissions.")
     if skipped.stopped:
-        yield Message("search.stopped", "Stopped, since there is too much to look at: search a subfolder instead.")
+        yield Message("Stopped, since there is too much to look at: search a subfolder instead.")
 
 
 def timeout_failure(tool: str, seconds: float) -> Failure:
     return Failure(
         ErrorCode.TIMEOUT,
-        Message(
-            "grep.timed_out",
-            "{tool} found nothing within {seconds:g} s and was stopped.",
-            tool=tool,
-            seconds=seconds,
-        ),
-        hint=Message("hint.search_subfolder", "Search a subfolder with path, or write a more exact pattern."),
+        Message("{tool} found nothing within {seconds:g} s and was stopped.", tool=tool, seconds=seconds),
+        hint=Message("Search a subfolder with path, or write a more exact pattern."),
     )
 
 

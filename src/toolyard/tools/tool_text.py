@@ -1,19 +1,34 @@
-"""The words a model reads about a tool, with the code's own limits filled in.
+"""The words of a built-in tool: its names and the texts that a model reads, with the code's own limits filled in.
 
-English stands in a Markdown file beside the code, Chinese in ``chinese.json``. The commands of a tool that has several
-stand in ``NAME_commands.json``, each in both languages.
+They stand beside its code, in ``NAME.md``: the name and the aliases in the first line, the English description, and
+below ``## 中文`` the Chinese one with the help for each parameter. Without Chinese the English is shown. The files are
+also the list of the built-in tools. The commands of a tool that has several stand in ``NAME_commands.json``, each in
+both languages.
 """
 
 import json
-from collections.abc import Mapping
-from functools import cache
+import os
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import NamedTuple, TypedDict
 
 from toolyard.protocol.tool import ToolCommand, Translation
 
+_CHINESE = "\n## 中文\n"
+_PARAMETERS = "\n### 参数\n"
+
+
+class ToolNames(NamedTuple):
+    """The names of a built-in tool, and its module in this package."""
+
+    name: str
+    aliases: tuple[str, ...]
+    module: str
+
 
 class ToolText(TypedDict):
+    name: str
+    aliases: tuple[str, ...]
     description: str
     translations: Mapping[str, Translation]
 
@@ -44,22 +59,31 @@ def load_commands(module_file: str, **limits: int) -> CommandTexts:
     return CommandTexts(commands=commands, batch_example=data["batch_example"])
 
 
-def load_text(name: str, module_file: str, **limits: int) -> ToolText:
-    """Load the description and translations of a ToolSpec."""
-    english = Path(module_file).with_suffix(".md").read_text(encoding="utf-8").strip()
-    chinese = _load_chinese()[name]
-    return ToolText(
-        description=english.format(**limits),
-        translations={
-            "zh": Translation(
-                description=chinese["description"].format(**limits),
-                parameters={key: text.format(**limits) for key, text in chinese["parameters"].items()},
-            )
-        },
-    )
+def load_text(module_file: str, **limits: int) -> ToolText:
+    """Load the names, the description and the translations of a ToolSpec, from the file beside its module."""
+    file = Path(module_file).with_suffix(".md")
+    head, _, text = file.read_text(encoding="utf-8").partition("\n")
+    english, _, chinese = text.format(**limits).partition(_CHINESE)
+    names = _parse_names(head, file)
+    translations = {"zh": _parse_translation(chinese)} if chinese else {}
+    return ToolText(name=names.name, aliases=names.aliases, description=english.strip(), translations=translations)
 
 
-@cache
-def _load_chinese() -> dict[str, Any]:
-    texts: dict[str, Any] = json.loads(Path(__file__).with_name("chinese.json").read_text(encoding="utf-8"))
-    return texts
+def list_tool_names() -> Iterator[ToolNames]:
+    """Yield the names of all built-in tools, without importing any."""
+    folder = Path(__file__).parent
+    for name in sorted(os.listdir(folder)):
+        if name.endswith(".md"):
+            with (folder / name).open(encoding="utf-8") as lines:
+                yield _parse_names(next(lines), folder / name)
+
+
+def _parse_names(head: str, file: Path) -> ToolNames:
+    name, *aliases = head.strip().removeprefix("# ").split(", ")
+    return ToolNames(name, tuple(aliases), file.stem)
+
+
+def _parse_translation(text: str) -> Translation:
+    description, _, listed = text.partition(_PARAMETERS)
+    pairs = (line.removeprefix("- ").split(": ", 1) for line in listed.strip().splitlines())
+    return Translation(description=description.strip(), parameters=dict(pairs))

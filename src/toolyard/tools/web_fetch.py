@@ -6,13 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from toolyard.message import Message, join_sentences
-from toolyard.protocol.call import ToolCall
 from toolyard.protocol.content import Text
-from toolyard.protocol.envelope import ErrorCode
-from toolyard.protocol.failure import Failure
+from toolyard.protocol.envelope import ErrorCode, Extras, Failure
 from toolyard.protocol.json import JsonObject
-from toolyard.protocol.outcome import Extras, Result
-from toolyard.protocol.tool import Checkpoint, Risk, ToolSpec
+from toolyard.protocol.tool import Checkpoint, Result, Risk, ToolCall, ToolSpec
 from toolyard.tools.readers.html_markdown import convert_page
 from toolyard.tools.readers.pdf import extract_text
 from toolyard.tools.thread import in_thread
@@ -35,9 +32,7 @@ _META_WITHIN = 4096  # bytes of a page in which it names its charset
 _BREAK_WITHIN = 500  # characters from the end of a part in which it is cut at the end of a line
 
 SPEC = ToolSpec(
-    name="WebFetch",
     **load_text(
-        "WebFetch",
         __file__,
         default_limit=DEFAULT_LIMIT,
         max_limit=MAX_LIMIT,
@@ -90,7 +85,7 @@ class WebFetch:
         self._fetch, self._fallbacks = fetch, fallback_encodings
 
     async def run(self, call: ToolCall, checkpoint: Checkpoint) -> Result:
-        return await in_thread(lambda: self._fetch_part(call.arguments, checkpoint))
+        return await in_thread(self._fetch_part, call.arguments, checkpoint)
 
     def _fetch_part(self, arguments: Mapping[str, Any], checkpoint: Checkpoint) -> Result:
         url, offset, limit = arguments["url"], arguments["offset"], arguments["limit"]
@@ -100,12 +95,11 @@ class WebFetch:
             raise Failure(
                 ErrorCode.INVALID_PARAM,
                 Message(
-                    "fetch.offset_beyond_end",
                     "The page has {total} characters: offset={offset} is beyond its end.",
                     total=len(page.text),
                     offset=offset,
                 ),
-                hint=Message("hint.smaller_offset", "Use a smaller offset."),
+                hint=Message("Use a smaller offset."),
             )
         part = _cut_part(page.text, offset, limit)
         after = offset + len(part)
@@ -121,15 +115,9 @@ class WebFetch:
             raise Failure(
                 ErrorCode.INVALID_PARAM,
                 Message(
-                    "fetch.not_text",
-                    "'{host}' sends {mime}, which cannot be shown as text.",
-                    host=fetched.source.host,
-                    mime=mime[:100],
+                    "'{host}' sends {mime}, which cannot be shown as text.", host=fetched.source.host, mime=mime[:100]
                 ),
-                hint=Message(
-                    "hint.use_file_operator",
-                    "Use FileOperator: WebReadFile shows pictures and sounds, DownloadFile keeps any file.",
-                ),
+                hint=Message("Use FileOperator: WebReadFile shows pictures and sounds, DownloadFile keeps any file."),
             )
         encoding = self._find_encoding(fetched, is_html=is_html)
         text = encoding.to_utf8(content[len(encoding.bom) :]).decode().replace("\r\n", "\n").replace("\0", "")
@@ -181,10 +169,9 @@ def _cut_part(text: str, offset: int, limit: int) -> str:
 def _describe_page(
     url: str, fetched: FetchedBody, page: _Page, part: str, offset: int, next_offset: int | None
 ) -> Iterator[Message]:
-    mime = fetched.mime or Message("fetch.no_type", "no type given")
+    mime = fetched.mime or Message("no type given")
     yield (
         Message(
-            "fetch.fetched_titled",
             "Fetched \"{title}\" from '{url}' ({mime}, {size} bytes).",
             title=page.title[:200],
             url=fetched.source.url,
@@ -193,29 +180,24 @@ def _describe_page(
         )
         if page.title
         else Message(
-            "fetch.fetched",
-            "Fetched from '{url}' ({mime}, {size} bytes).",
-            url=fetched.source.url,
-            mime=mime,
-            size=len(fetched.content),
+            "Fetched from '{url}' ({mime}, {size} bytes).", url=fetched.source.url, mime=mime, size=len(fetched.content)
         )
     )
     if fetched.source.url != url.partition("#")[0]:
-        yield Message("fetch.redirected", "The URL redirected there from '{url}'.", url=url)
+        yield Message("The URL redirected there from '{url}'.", url=url)
     if offset or next_offset is not None:
         yield Message(
-            "fetch.characters",
             "(Characters {first}-{last} of {total}.)",
             first=offset + 1 if part else offset,
             last=offset + len(part),
             total=len(page.text),
         )
     if next_offset is not None:
-        yield Message("fetch.read_on", "Use offset={offset} to read on.", offset=next_offset)
+        yield Message("Use offset={offset} to read on.", offset=next_offset)
     if not page.text and not page.problem:
-        yield Message("fetch.no_text", "It has no text: it may be made by a script in a browser.")
+        yield Message("It has no text: it may be made by a script in a browser.")
     if page.problem:
-        yield Message("fetch.not_all_read", "Not all of its text could be read: {problem}.", problem=page.problem)
+        yield Message("Not all of its text could be read: {problem}.", problem=page.problem)
 
 
 def _build_result(

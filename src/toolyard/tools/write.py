@@ -4,17 +4,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from toolyard.message import Message
-from toolyard.protocol.call import ToolCall
-from toolyard.protocol.outcome import Result
-from toolyard.protocol.tool import Checkpoint, Risk, ToolSpec
+from toolyard.protocol.tool import Checkpoint, Result, Risk, ToolCall, ToolSpec
 from toolyard.tools.file_changer import DRY_RUN, EXPECTED_HASH, ChangingTool
 from toolyard.tools.tool_text import load_text
+from toolyard.workspace.changes.file_draft import already_exists_failure
 from toolyard.workspace.document import Document
-from toolyard.workspace.file_draft import already_exists_failure
 
 SPEC = ToolSpec(
-    name="Write",
-    **load_text("Write", __file__),
+    **load_text(__file__),
     parameters={
         "type": "object",
         "properties": {
@@ -34,9 +31,7 @@ SPEC = ToolSpec(
     synonyms={"filePath": "path", "file_path": "path"},
     risk=Risk.WRITE,
     examples=({"path": "notes/plan.md", "content": "# Plan\n\n1. Read the code.\n2. Write the test."},),
-    runs_inline=True,
     splits_batches=True,
-    aliases=("Replace",),
 )
 
 
@@ -61,11 +56,11 @@ class Write(ChangingTool):
         operation = "create" if changed.before is None else "update"
         size = len(changed.after.raw)
         if changed.before is None:
-            done = Message("write.created", "Created '{path}' ({size} bytes).", path=changed.path, size=size)
+            done = Message("Created '{path}' ({size} bytes).", path=changed.path, size=size)
         elif changed.before.raw == changed.after.raw:
-            done = Message("write.same_content", "'{path}' already has exactly this content.", path=changed.path)
+            done = Message("'{path}' already has exactly this content.", path=changed.path)
         else:
-            done = Message("write.wrote", "Wrote '{path}' ({size} bytes).", path=changed.path, size=size)
+            done = Message("Wrote '{path}' ({size} bytes).", path=changed.path, size=size)
         return changed.build_result(done, {"operation": operation})
 
 

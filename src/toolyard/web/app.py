@@ -7,7 +7,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Any, Final, cast
 
-from fastapi import APIRouter, FastAPI, Request, Response, WebSocket
+from fastapi import FastAPI, Request, Response, WebSocket
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.routing import Match
@@ -17,42 +17,31 @@ from toolyard.engine.assistants import Assistants
 from toolyard.engine.clock import Clock
 from toolyard.engine.conversations import Conversations
 from toolyard.errors import StorageError, StorageUnwritable, ToolyardError, is_disk_refusal
-from toolyard.gateway.chat import Chat
-from toolyard.gateway.media.media_link import MediaLinks
+from toolyard.gateway.chats import Chat
+from toolyard.gateway.media_links import MediaLinks
 from toolyard.message import add_hint
-from toolyard.protocol.envelope import ErrorCode
-from toolyard.protocol.failure import Failure
-from toolyard.web.audit_trail import AuditTrail
+from toolyard.protocol.envelope import ErrorCode, Failure
 from toolyard.web.drain import Drain
 from toolyard.web.feed import Feed
-from toolyard.web.idempotent_runs import IdempotentRuns
-from toolyard.web.metrics import Metrics
-from toolyard.web.pushes import Pushes
+from toolyard.web.idempotency import IdempotentRequests
 from toolyard.web.refusal import Refusal, describe_validation_error, error_body, internal_error
 from toolyard.web.responses import json_response
 from toolyard.web.routes import (
     approvals,
-    assistants,
-    attachments,
     audit,
     callbacks,
     calls,
-    chat,
+    chats,
     conversations,
-    doctor,
     events,
+    files,
     health,
-    human,
-    keys,
     mcp_servers,
-    media,
     models,
     pages,
     passthrough,
-    plugin_cases,
     plugin_install,
     plugins,
-    project,
     replies,
     restore,
     rules,
@@ -64,16 +53,18 @@ from toolyard.web.routes import (
     tasks,
     tools,
 )
+from toolyard.web.routing import Routes
 from toolyard.web.schemas.common import ErrorBody
 from toolyard.web.schemas.components import add_components, refer_to
 from toolyard.web.security.access import Access
-from toolyard.web.security.middleware import REQUEST_HEAD, REQUEST_ID, SecurityMiddleware
+from toolyard.web.security.middleware import REQUEST_HEAD, REQUEST_ID, SecurityMiddleware, is_mistyped_page
 from toolyard.web.security.request_body import BODY_S
 from toolyard.web.security.request_head import HostPolicy, RequestHead
-from toolyard.web.security.scope import is_unknown_path
-from toolyard.web.settings_reloader import SettingsReloader
-from toolyard.web.state_check import StateCheck
-from toolyard.web.websocket_client import deny_websocket
+from toolyard.web.security.scope import ANY_KEY, AccessRules
+from toolyard.web.server.health import StateCheck
+from toolyard.web.server.metrics import Metrics
+from toolyard.web.server.websocket_client import deny_websocket
+from toolyard.web.settings.live_settings import SettingsReloader
 from toolyard.yard.yard import Yard
 
 _FASTAPI_INVALID: Final = "Validation Error"  # how FastAPI describes its response to an invalid request
@@ -95,9 +86,9 @@ class AppParts:
     access: Access
     policy: HostPolicy
     feed: Feed
-    pushes: Pushes
+    pushes: events.Pushes
     drain: Drain
-    runs: IdempotentRuns
+    idempotent: IdempotentRequests
     metrics: Metrics
     reloading: SettingsReloader
     cookie: str
@@ -105,14 +96,16 @@ class AppParts:
     state_check: StateCheck
     body_s: float = BODY_S
     chat: Chat | None = None
-    more: tuple[APIRouter, ...] = ()  # routes of others
+    more: tuple[Routes, ...] = ()  # routes of others
 
 
 def make_app(yard: Yard, parts: AppParts) -> SecurityMiddleware:
     """Build the application that a server runs."""
-    audited = AuditTrail(make_api(yard, parts), yard.audit)
+    app = make_api(yard, parts)
+    audited = audit.AuditTrail(app, yard.state.audit)
     return SecurityMiddleware(
-        chat.add_chat_fast_path(audited, parts.chat, parts.runs) if parts.chat else audited,
+        chats.add_chat_fast_path(audited, parts.chat, parts.idempotent) if parts.chat else audited,
+        rules=app.state.rules,
         access=parts.access,
         policy=parts.policy,
         drain=parts.drain,
@@ -136,14 +129,14 @@ def make_api(yard: Yard, parts: AppParts) -> FastAPI:
         separate_input_output_schemas=False,
     )
     access, metrics, drain = parts.access, parts.metrics, parts.drain
-    chats = Conversations(yard.store, parts.clock)
-    for router in (
-        tools.router(yard, parts.runs),
+    stored_chats = Conversations(yard.state.store, parts.clock)
+    areas: tuple[Routes, ...] = (
+        tools.router(yard, parts.idempotent),
         tools.summary_router(yard),
-        project.router(yard),
+        files.project_router(yard),
         plugin_install.router(yard),
         plugins.router(yard),
-        plugin_cases.router(yard),
+        plugins.cases_router(yard),
         mcp_servers.router(yard, parts.clock),
         settings.router(yard, parts.reloading),
         setup.router(yard, parts.reloading, parts.clock),
@@ -158,30 +151,32 @@ def make_api(yard: Yard, parts: AppParts) -> FastAPI:
             state_check=parts.state_check,
         ),
         audit.router(yard),
-        doctor.router(yard, parts.clock),
+        status.doctor_router(yard, parts.clock),
         restore.router(yard),
-        human.router(yard, parts.clock),
-        tasks.router(yard, parts.pushes, chats),
-        schedules.router(yard, parts.clock, chats),
+        tools.human_router(yard, parts.clock),
+        tasks.router(yard, parts.pushes, stored_chats),
+        schedules.router(yard, parts.clock, stored_chats),
         rules.router(yard),  # before approvals: "rules" is no id
         approvals.router(yard, parts.clock, parts.chat),
         calls.router(yard, parts.clock),
         replies.router(),
-        conversations.router(chats),
-        assistants.router(Assistants(yard.store, parts.clock)),
-        attachments.router(yard),
+        conversations.router(stored_chats),
+        conversations.assistants_router(Assistants(yard.state.store, parts.clock)),
+        files.attachments_router(yard),
         callbacks.router(yard, metrics),
-        keys.router(access.keys, parts.clock),
+        sessions.keys_router(access.keys, parts.clock),
         sessions.router(access, parts.feed, parts.cookie, parts.version, yard.config.own_command),
         health.router(yard, drain, metrics, parts.version, parts.clock),
         events.router(yard, parts.feed, access, parts.pushes),
-        media.router(parts.links),
+        files.router(parts.links),
         pages.router(app),
-        *(_make_chat_routers(parts.chat, parts.runs, yard) if parts.chat else ()),
+        *(_make_chat_routers(parts.chat, parts.idempotent, yard) if parts.chat else ()),
         *parts.more,
-    ):
+    )
+    for area in areas:
         # Not include_router: it builds every route a second time, which takes half as long as starting the server.
-        app.router.routes.extend(router.routes)
+        app.router.routes.extend(area.routes)
+    app.state.rules = AccessRules(({"/openapi.json": ANY_KEY}, *(area.rules for area in areas)))
     app.add_api_websocket_route("/{path:path}", _deny_unknown_websocket)
     _add_exception_handlers(app, drain, yard.config.home)
     _add_openapi(app)
@@ -191,8 +186,8 @@ def make_api(yard: Yard, parts: AppParts) -> FastAPI:
     return app
 
 
-def _make_chat_routers(chats: Chat, runs: IdempotentRuns, yard: Yard) -> tuple[APIRouter, ...]:
-    return chat.router(chats, runs), models.router(chats), passthrough.router(chats, yard.mask.text)
+def _make_chat_routers(chat: Chat, idempotent: IdempotentRequests, yard: Yard) -> tuple[Routes, ...]:
+    return chats.router(chat, idempotent), models.router(chat), passthrough.router(chat, yard.mask.text)
 
 
 async def _deny_unknown_websocket(socket: WebSocket) -> None:
@@ -208,7 +203,7 @@ def _add_exception_handlers(app: FastAPI, drain: Drain, home: Path) -> None:
             status == HTTPStatus.NOT_FOUND
             and isinstance(head, RequestHead)
             and head.is_page_request
-            and is_unknown_path(head.path)
+            and is_mistyped_page(head.path, app.state.rules.find(head.path))
         ):
             return await pages.not_found_page(head)
         if isinstance(error, StorageError):

@@ -13,10 +13,9 @@ from typing import Any, Final
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from toolyard.gateway.chat import ChatRun
-from toolyard.gateway.options import CHAT_HEADER
 from toolyard.gateway.sse import KEEP_ALIVE
-from toolyard.web.connection import DISCONNECTION, Disconnection
+from toolyard.gateway.turns.rendering import ClientAnswer
+from toolyard.web.server.connection import DISCONNECTION, Disconnection
 
 KEEP_ALIVE_S: Final = 5.0
 _STREAM = (b"content-type", b"text/event-stream; charset=utf-8")
@@ -27,10 +26,10 @@ class ChatResponse(Response):
     """A response that is produced while it is sent, and cancelled when its client disconnects."""
 
     background = None
-    __slots__ = ("_is_client_gone", "_is_ending", "_run", "_sending")
+    __slots__ = ("_answer", "_is_client_gone", "_is_ending", "_sending")
 
-    def __init__(self, run: ChatRun | Coroutine[Any, Any, ChatRun]) -> None:  # headers are known only once it runs
-        self._run = run
+    def __init__(self, answer: ClientAnswer | Coroutine[Any, Any, ClientAnswer]) -> None:
+        self._answer = answer  # a coroutine: its headers are known only once it runs
         self._sending: asyncio.Task[object] | None = None
         self._is_client_gone = False
         self._is_ending = False  # from here on the connection may end normally
@@ -53,20 +52,18 @@ class ChatResponse(Response):
             self._sending.cancel()
 
     async def _send(self, send: Send) -> None:
-        run = self._run
-        del self._run  # a finished coroutine still holds all its memory
-        if not isinstance(run, ChatRun):
-            run = await run
-        headers = [(name.lower().encode(), value.encode("latin-1")) for name, value in run.headers.items()]
-        if run.id:
-            headers.append((CHAT_HEADER.lower().encode(), run.id.encode()))
-        if run.pieces is None:
-            headers += [_JSON, (b"content-length", str(len(run.body)).encode())]
-            await send({"type": "http.response.start", "status": int(run.status), "headers": headers})
+        answer = self._answer
+        del self._answer  # a finished coroutine still holds all its memory
+        if not isinstance(answer, ClientAnswer):
+            answer = await answer
+        headers = [(name.lower().encode(), value.encode("latin-1")) for name, value in answer.all_headers.items()]
+        if answer.pieces is None:
+            headers += [_JSON, (b"content-length", str(len(answer.body)).encode())]
+            await send({"type": "http.response.start", "status": int(answer.status), "headers": headers})
             self._is_ending = True
-            await send({"type": "http.response.body", "body": run.body})
+            await send({"type": "http.response.body", "body": answer.body})
             return
-        async with aclosing(run.pieces) as pieces:
+        async with aclosing(answer.pieces) as pieces:
             await send({"type": "http.response.start", "status": HTTPStatus.OK.value, "headers": [*headers, _STREAM]})
             alive = _KeepAlive(send)
             try:

@@ -30,7 +30,7 @@ class Drain:
     def problem(self) -> str:
         """The reason why no new work is accepted; empty when it is."""
         if self.refuses_work:
-            return Message("http.shutting_down", "the server is shutting down")
+            return Message("the server is shutting down")
         return self.storage_fault
 
     def __enter__(self) -> None:
@@ -47,7 +47,7 @@ class Drain:
         if self.refuses_work:
             raise Refusal(
                 HTTPStatus.SERVICE_UNAVAILABLE,
-                Message("http.server_shutting_down", "the server is shutting down: try again when it is back"),
+                Message("the server is shutting down: try again when it is back"),
                 headers={"Retry-After": "5"},
             )
 

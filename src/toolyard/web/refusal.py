@@ -43,16 +43,12 @@ def error_body(status: int, message: str, code: str = "") -> bytes:
 
 
 def internal_error(request_id: str) -> Refusal:
-    message = Message(
-        "http.internal_error",
-        "internal error: see {request_id} in the log",
-        request_id=request_id,
-    )
+    message = Message("internal error: see {request_id} in the log", request_id=request_id)
     return Refusal(HTTPStatus.INTERNAL_SERVER_ERROR, message)
 
 
 def not_found(what: str) -> Refusal:
-    return Refusal(HTTPStatus.NOT_FOUND, Message("http.not_found", "there is no {what}", what=what))
+    return Refusal(HTTPStatus.NOT_FOUND, Message("there is no {what}", what=what))
 
 
 def bad_request(message: str) -> Refusal:

@@ -31,7 +31,7 @@ async def _parse_cursor(
     except ValueError:
         place = None
     if place is None or not isfinite(place.at) or not id_:
-        raise bad_request(Message("request.invalid_after", "'after' must be the 'next' of the previous page"))
+        raise bad_request(Message("'after' must be the 'next' of the previous page"))
     return place
 
 
@@ -55,13 +55,10 @@ def page_response(
 def require_admin_for_masked(principal: Principal) -> None:
     """Raise 403 unless the principal may see masked values."""
     if not principal.is_admin:
-        raise Refusal(
-            HTTPStatus.FORBIDDEN,
-            Message("key.admin_scope_needed", "the key lacks the scope 'admin', which masked values require"),
-        )
+        raise Refusal(HTTPStatus.FORBIDDEN, Message("the key lacks the scope 'admin', which masked values require"))
 
 
 def require_owner(principal: Principal, caller: str, what: str) -> None:
     """Raise 404 unless ``caller`` is the principal's own; records of other keys do not exist for it."""
     if not principal.can_see(caller):
-        raise Refusal(HTTPStatus.NOT_FOUND, Message("http.not_found", "there is no {what}", what=what))
+        raise Refusal(HTTPStatus.NOT_FOUND, Message("there is no {what}", what=what))

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Final, Literal, TypeAlias
 
-from toolyard.protocol.envelope import ErrorCode
-from toolyard.protocol.failure import Failure
+from toolyard.protocol.envelope import ErrorCode, Failure
 from toolyard.protocol.json import JsonObject
 from toolyard.workspace.names import to_text
 from toolyard.workspace.workspace import Workspace

@@ -2,26 +2,30 @@
 
 Each step is opened relative to the descriptor of the step before, never through a link. A link is read and its target
 walked the same way; whatever leads outside is ACCESS_DENIED. What is swapped for something else between a look and a
-step is looked at again, a bounded number of times (S-10..S-16).
+step is looked at again, a bounded number of times (S-10..S-16). Errors of the operating system on the way are Failures.
 """
 
 import errno
 import os
 import stat
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 
 from toolyard.message import Message
 from toolyard.protocol.arguments import find_nearest
-from toolyard.protocol.envelope import ErrorCode
-from toolyard.protocol.failure import Failure
+from toolyard.protocol.envelope import ErrorCode, Failure
+from toolyard.workspace.home_folder import is_private, private_home_failure
 from toolyard.workspace.names import find_same_name, to_text
-from toolyard.workspace.open_flags import FOLDER
-from toolyard.workspace.os_failures import INSPECT_HINT
-from toolyard.workspace.private_home import is_private, private_home_failure
 
 _MAX_LINKS = 40  # as many as Linux follows
 _MAX_RACES = 16  # a component that keeps changing its kind while we look is not worth more tries
 _NEIGHBOURS = 1000  # names looked at for "did you mean"
 _STEP = os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC | getattr(os, "O_PATH", os.O_RDONLY)
+INSPECT_HINT = Message("Check the path, or list its folder with LS.")
+# The flags that files and folders are opened with: never through a link, and no device, pipe or socket.
+FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
 
 
 class PathWalk:
@@ -45,8 +49,8 @@ class PathWalk:
         if "\0" in self._path:
             raise Failure(
                 ErrorCode.INVALID_PARAM,
-                Message("file.path_contains_nul", "The path holds a NUL character."),
-                hint=Message("hint.send_path_without", "Send the path without it."),
+                Message("The path holds a NUL character."),
+                hint=Message("Send the path without it."),
             )
         self._push_path(self._path.encode())
 
@@ -95,12 +99,7 @@ class PathWalk:
                 self._enter(name)
             else:
                 raise self._not_found_failure(
-                    Message(
-                        "file.parent_not_folder",
-                        "'{path}' does not exist: '{name}' is not a folder.",
-                        path=self._path,
-                        name=to_text(name),
-                    )
+                    Message("'{path}' does not exist: '{name}' is not a folder.", path=self._path, name=to_text(name))
                 )
         return b".", stat.S_IFDIR
 
@@ -167,9 +166,7 @@ class PathWalk:
     def _follow(self, name: bytes) -> None:
         self._links += 1
         if self._links > _MAX_LINKS:
-            raise self._not_found_failure(
-                Message("file.link_loop", "'{path}' does not exist: its links form a loop.", path=self._path)
-            )
+            raise self._not_found_failure(Message("'{path}' does not exist: its links form a loop.", path=self._path))
         try:
             target = os.readlink(name, dir_fd=self.fd)
         except OSError as error:
@@ -202,23 +199,18 @@ class PathWalk:
         self._is_outside = True
         return Failure(
             ErrorCode.ACCESS_DENIED,
-            Message("file.outside_project", "'{path}' leads outside the project.", path=self._path),
-            hint=Message("hint.path_inside_project", "Use a path inside the project, relative to its root."),
+            Message("'{path}' leads outside the project.", path=self._path),
+            hint=Message("Use a path inside the project, relative to its root."),
         )
 
     def missing_failure(self, name: bytes) -> Failure:
         guess = find_nearest(to_text(name), map(to_text, self._list_names()[:_NEIGHBOURS]))
         where = "/".join(map(to_text, self.steps))
         if not guess:
-            return self._not_found_failure(Message("file.not_found", "'{path}' does not exist.", path=self._path))
+            return self._not_found_failure(Message("'{path}' does not exist.", path=self._path))
         similar = f"{where}/{guess}" if where else guess
         return self._not_found_failure(
-            Message(
-                "file.not_found_similar",
-                "'{path}' does not exist. Did you mean '{similar}'?",
-                path=self._path,
-                similar=similar,
-            )
+            Message("'{path}' does not exist. Did you mean '{similar}'?", path=self._path, similar=similar)
         )
 
     def _not_found_failure(self, message: str) -> Failure:
@@ -244,3 +236,129 @@ class PathWalk:
 
 def split_steps(path: bytes) -> list[bytes]:
     return [step for step in path.split(b"/") if step not in (b"", b".")]
+
+
+def to_failure(error: OSError, path: str) -> Failure:
+    """The one mapping from errno to error code."""
+    match error.errno:
+        case errno.ENOENT | errno.ENOTDIR:
+            return Failure(ErrorCode.NOT_FOUND, Message("'{path}' does not exist.", path=path), hint=INSPECT_HINT)
+        case errno.ELOOP:  # we follow links ourselves: the system sees one only where it was put in the meantime
+            return Failure(
+                ErrorCode.CONFLICT,
+                Message("'{path}' became a link while it was opened.", path=path),
+                hint=Message("Try again."),
+            )
+        case errno.EACCES | errno.EPERM | errno.EROFS:
+            return Failure(
+                ErrorCode.PERMISSION_DENIED,
+                Message(
+                    "The operating system refuses access to '{path}': {errno}.",
+                    path=path,
+                    errno=os.strerror(error.errno),
+                ),
+                hint=Message("Change the file's permissions, or run Toolyard as a user who may."),
+            )
+        case errno.ENAMETOOLONG:
+            return Failure(
+                ErrorCode.INVALID_PARAM,
+                Message("The path is longer than this system allows: '{path}...'.", path=path[:100]),
+                hint=INSPECT_HINT,
+            )
+        case errno.EISDIR:
+            return Failure(
+                ErrorCode.IS_DIRECTORY, Message("'{path}' is a folder.", path=path), hint=Message("List it with LS.")
+            )
+        case errno.ENOSPC | errno.EDQUOT:
+            return Failure(
+                ErrorCode.EXECUTION_ERROR,
+                Message("The disk is full: '{path}' was not written.", path=path),
+                hint=Message("Free some space."),
+            )
+        case _:
+            return Failure(
+                ErrorCode.EXECUTION_ERROR,
+                Message("'{path}': {error}.", path=path, error=error.strerror or error),
+                hint=Message("Try again; if it stays, look at the disk or file system."),
+            )
+
+
+@contextmanager
+def map_os_errors(path: str) -> Iterator[None]:
+    """Errors of the system about ``path`` as Failures."""
+    try:
+        yield
+    except OSError as error:
+        raise to_failure(error, path) from error
+
+
+@contextmanager
+def locate_failures(place: Callable[[], str]) -> Iterator[None]:
+    """Add the path ``place``, relative to the root, to Failures of the block, unless it is empty."""
+    try:
+        yield
+    except Failure as failure:
+        if where := place():
+            failure.context.setdefault("path_resolved", where)
+        raise
+
+
+def require_regular(mode: int, path: str) -> None:
+    if not stat.S_ISREG(mode):
+        raise Failure(
+            ErrorCode.INVALID_PARAM,
+            Message("'{path}' is not a regular file: devices, pipes and sockets are not read.", path=path),
+            hint=Message("Choose a regular file."),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedFile:
+    """An open file that a plugin publishes. ``fd`` is for its holder to close."""
+
+    fd: int
+    name: str
+    size: int
+    modified_ns: int
+
+
+def open_published(folder: int, path: str) -> PublishedFile | None:
+    """Open a file that a plugin publishes, below one folder, by a path that a stranger wrote; None: there is none.
+
+    Nothing outside that folder is reached, by ``..``, by a link or by a second name of somebody else's file; hidden
+    names, folders, devices and pipes are as good as missing.
+    """
+    steps = path.split("/")
+    if any(not step or step.startswith(".") for step in steps) or "\0" in path or not _is_text(path):
+        return None
+    try:
+        with map_os_errors(path):
+            return _open_regular(folder, path, steps[-1])
+    except Failure:
+        return None
+
+
+def _is_text(path: str) -> bool:
+    try:
+        return bool(path.encode())
+    except UnicodeEncodeError:
+        return False
+
+
+def _open_regular(folder: int, path: str, name: str) -> PublishedFile:
+    walk = PathWalk(os.dup(folder), (), path)
+    try:
+        last, mode = walk.walk_to_existing()
+        require_regular(mode, path)
+        fd = os.open(last, FILE, dir_fd=walk.fd)
+    finally:
+        walk.close()
+    try:
+        info = os.fstat(fd)
+        require_regular(info.st_mode, path)
+        if info.st_nlink > 1 and info.st_uid != os.fstat(folder).st_uid:
+            raise PermissionError(f"{path} is a second name of a file of another user")
+    except BaseException:
+        os.close(fd)
+        raise
+    return PublishedFile(fd, name, info.st_size, info.st_mtime_ns)

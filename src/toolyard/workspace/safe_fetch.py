@@ -9,6 +9,7 @@ used. What is returned is the whole body, never a part of it.
 
 import http.client
 import ipaddress
+import re
 import socket
 import ssl
 import threading
@@ -16,12 +17,11 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from typing import TypeAlias
+from urllib.parse import SplitResult, quote, unquote, urljoin, urlsplit
 
 from toolyard.message import Message
-from toolyard.protocol.envelope import ErrorCode
-from toolyard.protocol.failure import Failure, Reason
+from toolyard.protocol.envelope import ErrorCode, Failure, Reason
 from toolyard.protocol.tool import Checkpoint
-from toolyard.workspace.safe_url import Address, SafeUrl, is_public, parse_ip_address
 
 MAX_FETCH_BYTES = 20 * 1024 * 1024
 MAX_FETCH_S = 50.0  # less than a tool has, so that the answer is ours and not the runner's
@@ -30,9 +30,62 @@ _CONNECT_S = 10.0
 _CHUNK = 64 * 1024
 _REDIRECTS = (301, 302, 303, 307, 308)
 _GONE = (404, 410)
-
 Resolve: TypeAlias = Callable[[str, int], Sequence[str]]
 """From a host name and a port to the addresses it has, as text. Raises OSError."""
+Address: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
+_PORTS = {"http": 80, "https": 443}
+_NAME = re.compile(r"[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*\.?")
+_PATH = "/%:@!$&'()*+,;=~-._"  # what may stand in a path as it is
+_QUERY = _PATH + "?"
+_UNICAST = ipaddress.IPv6Network("2000::/3")  # all of IPv6 that is given out for public use
+_NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
+
+
+@dataclass(frozen=True, slots=True)
+class SafeUrl:
+    """A URL that may be fetched: http or https, no credentials, a host in ASCII."""
+
+    url: str  # without its fragment
+    scheme: str
+    host: str
+    port: int
+    target: str  # what the request line asks for
+
+    @classmethod
+    def parse(cls, url: str) -> "SafeUrl":
+        """Raises Failure when the URL is none that may be fetched; the message never repeats the URL itself."""
+        try:
+            parts = urlsplit(url)
+            port = parts.port
+            host = parts.hostname or ""
+            host = host if host.isascii() else host.encode("idna").decode()  # so wide digits are digits from here on
+        except ValueError as error:  # a UnicodeError is one as well
+            raise _url_failure(Message("it is no URL")) from error
+        if parts.scheme not in _PORTS:
+            raise _url_failure(Message("only http and https are fetched"))
+        if parts.username is not None or parts.password is not None:
+            raise _url_failure(Message("it carries a user name or a password"))
+        if not _NAME.fullmatch(host) and parse_ip_address(host) is None:
+            raise _url_failure(Message("it names no host"))
+        whole = parts._replace(fragment="").geturl()
+        return cls(whole, parts.scheme, host, port or _PORTS[parts.scheme], _build_request_target(parts))
+
+    def resolve_redirect(self, location: str) -> "SafeUrl":
+        try:
+            return SafeUrl.parse(urljoin(self.url, location))
+        except ValueError as error:
+            raise _url_failure(Message("it redirects to what is no URL")) from error
+
+    @property
+    def authority(self) -> str:
+        """The value of the Host header."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return host if self.port == _PORTS[self.scheme] else f"{host}:{self.port}"
+
+    @property
+    def file_name(self) -> str:
+        """The last name of the path, or nothing."""
+        return unquote(urlsplit(self.url).path.rstrip("/").rpartition("/")[2], errors="replace")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +99,17 @@ class FetchedBody:
 def resolve_host(host: str, port: int) -> Sequence[str]:
     infos = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return list(dict.fromkeys(str(address[0]) for *_, address in infos))
+
+
+def is_public(address: Address) -> bool:
+    """Return whether an address belongs to everybody's network; one that carries another one is judged by that."""
+    is_global = address.is_global and not address.is_multicast
+    if isinstance(address, ipaddress.IPv4Address):
+        return is_global and not address.is_reserved
+    inner = address.ipv4_mapped or address.sixtofour  # 6to4 is global or not, by the version of Python
+    if address in _NAT64:
+        inner = ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
+    return is_public(inner) if inner is not None else is_global and address in _UNICAST
 
 
 class SafeFetch:
@@ -82,12 +146,11 @@ class SafeFetch:
         raise Failure(
             ErrorCode.EXECUTION_ERROR,
             Message(
-                "fetch.too_many_redirects",
                 "The URL redirects more than {max_redirects} times, in the end to '{host}'.",
                 max_redirects=MAX_REDIRECTS,
                 host=place.host,
             ),
-            hint=Message("hint.real_address", "Use the address where the file really is."),
+            hint=Message("Use the address where the file really is."),
         )
 
     def _connect(self, place: SafeUrl, deadline: "_Deadline") -> http.client.HTTPConnection:
@@ -114,18 +177,17 @@ class SafeFetch:
             texts = self._resolve(place.host, place.port) if number is None else [str(number)]
             addresses = [ipaddress.ip_address(address) for address in texts]
         except (OSError, ValueError) as error:
-            raise _fetch_failure(place, Message("fetch.unknown_name", "its name is not known")) from error
+            raise _fetch_failure(place, Message("its name is not known")) from error
         if not addresses:
-            raise _fetch_failure(place, Message("fetch.no_address", "its name has no address"))
+            raise _fetch_failure(place, Message("its name has no address"))
         if not all(map(self._allowed, addresses)):
             raise Failure(
                 ErrorCode.ACCESS_DENIED,
                 Message(
-                    "fetch.address_not_public",
                     "'{host}' is not on the public network: private and local addresses are not fetched from.",
                     host=place.host,
                 ),
-                hint=Message("hint.public_address", "Use a public address."),
+                hint=Message("Use a public address."),
             )
         return list(map(str, addresses))
 
@@ -151,12 +213,9 @@ class SafeFetch:
         return Failure(
             Reason.TOO_LARGE,
             Message(
-                "fetch.response_too_large",
-                "'{host}' sends more than {limit} bytes: nothing was kept.",
-                host=place.host,
-                limit=self._max_bytes,
+                "'{host}' sends more than {limit} bytes: nothing was kept.", host=place.host, limit=self._max_bytes
             ),
-            hint=Message("hint.fetch_large", "Fetch it with a program made for large files."),
+            hint=Message("Fetch it with a program made for large files."),
         )
 
 
@@ -184,19 +243,13 @@ def _require_success(response: http.client.HTTPResponse, place: SafeUrl) -> None
     if response.status != http.client.OK:
         raise Failure(
             ErrorCode.NOT_FOUND if response.status in _GONE else ErrorCode.EXECUTION_ERROR,
-            Message(
-                "fetch.answered_nothing_fetched",
-                "'{host}' answered {status}: nothing was fetched.",
-                host=place.host,
-                status=response.status,
-            ),
-            hint=Message("hint.check_url", "Check the URL."),
+            Message("'{host}' answered {status}: nothing was fetched.", host=place.host, status=response.status),
+            hint=Message("Check the URL."),
         )
     packed = response.getheader("Content-Encoding", "")
     if packed.strip().lower() not in ("", "identity"):
         raise _fetch_failure(
-            place,
-            Message("fetch.packed", "it packs what it sends ({packing}) although asked not to", packing=packed[:40]),
+            place, Message("it packs what it sends ({packing}) although asked not to", packing=packed[:40])
         )
 
 
@@ -248,12 +301,11 @@ def _explain_errors(place: SafeUrl, deadline: _Deadline) -> Iterator[None]:
             raise Failure(
                 ErrorCode.TIMEOUT,
                 Message(
-                    "fetch.timed_out",
                     "'{host}' did not answer in full in time ({seconds:g} s at most): nothing was kept.",
                     host=place.host,
                     seconds=deadline.seconds,
                 ),
-                hint=Message("hint.try_later", "Try again later."),
+                hint=Message("Try again later."),
             ) from error
         raise _fetch_failure(place, _describe_error(error)) from error
 
@@ -261,20 +313,43 @@ def _explain_errors(place: SafeUrl, deadline: _Deadline) -> Iterator[None]:
 def _describe_error(error: OSError | http.client.HTTPException) -> str:
     match error:
         case ssl.SSLCertVerificationError():
-            return Message(
-                "fetch.invalid_certificate", "its certificate is not valid ({problem})", problem=error.verify_message
-            )
+            return Message("its certificate is not valid ({problem})", problem=error.verify_message)
         case http.client.IncompleteRead():
-            return Message("fetch.broke_off", "it broke off in the middle")
+            return Message("it broke off in the middle")
         case OSError():
             return error.strerror or str(error) or type(error).__name__
         case _:
-            return Message("fetch.not_http", "it does not answer in HTTP ({error})", error=type(error).__name__)
+            return Message("it does not answer in HTTP ({error})", error=type(error).__name__)
 
 
 def _fetch_failure(place: SafeUrl, why: str) -> Failure:
     return Failure(
         ErrorCode.EXECUTION_ERROR,
-        Message("fetch.nothing_fetched", "Nothing was fetched from '{host}': {why}.", host=place.host, why=why),
-        hint=Message("hint.check_url_and_try", "Check the URL and try again."),
+        Message("Nothing was fetched from '{host}': {why}.", host=place.host, why=why),
+        hint=Message("Check the URL and try again."),
+    )
+
+
+def parse_ip_address(host: str) -> Address | None:
+    """The address that a host without a name is, also in the short and numeric forms that systems accept."""
+    try:
+        return ipaddress.ip_address(unquote(host))
+    except ValueError:
+        pass
+    try:
+        return ipaddress.IPv4Address(socket.inet_aton(host))
+    except (OSError, ValueError):  # a ValueError for a NUL
+        return None
+
+
+def _build_request_target(parts: SplitResult) -> str:
+    query = quote(parts.query, safe=_QUERY)
+    return quote(parts.path or "/", safe=_PATH) + (f"?{query}" if query else "")
+
+
+def _url_failure(why: str) -> Failure:
+    return Failure(
+        ErrorCode.INVALID_PARAM,
+        Message("The URL cannot be fetched: {why}.", why=why),
+        hint=Message("Use a URL such as https://example.com/a.txt."),
     )

@@ -1,30 +1,41 @@
-"""The project root, and the only way into it.
+"""The project root, and the only way into it: files and folders to read, places to write, and consistent reading.
 
 Every path is walked one component at a time from an open descriptor of the root (``path_walk``), so links inside the
 root work, and whatever leads outside is ACCESS_DENIED. A folder that is swapped for a link between two steps changes
-nothing: the descriptor already held is the folder that was checked (S-10..S-16).
+nothing: the descriptor already held is the folder that was checked (S-10..S-16). A file may be written while it is
+read: what is returned is one version of it (R96).
 """
 
 import os
 import stat
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 from urllib.parse import unquote
 
 from toolyard.message import Message
-from toolyard.protocol.envelope import ErrorCode
-from toolyard.protocol.failure import Failure, Reason
+from toolyard.protocol.envelope import ErrorCode, Failure, Reason
+from toolyard.workspace.encoding import BINARY_PROBE, detect_encoding, looks_binary
+from toolyard.workspace.home_folder import is_private, private_home_failure
 from toolyard.workspace.names import to_text
-from toolyard.workspace.open_flags import FILE, FOLDER, require_regular
-from toolyard.workspace.os_failures import locate_failures, map_os_errors
-from toolyard.workspace.path_walk import PathWalk, split_steps
-from toolyard.workspace.private_home import is_private, private_home_failure
-from toolyard.workspace.write_target import WriteTarget
+from toolyard.workspace.path_walk import (
+    FILE,
+    FOLDER,
+    PathWalk,
+    locate_failures,
+    map_os_errors,
+    require_regular,
+    split_steps,
+)
 
+MAX_TEXT = 10 * 1024 * 1024  # bytes of a file that is read as one text
 _MAX_PATH = 4096  # characters of a path that Linux follows at once
+_MORE = 64 * 1024  # bytes asked for at the end of a file, where there should be none
+T = TypeVar("T")
+RequireOwn = Callable[[os.stat_result, str], None]
+"""Raises Failure for the file at a path when it may be somebody else's."""
 
 
 class OpenHandle(NamedTuple):
@@ -42,6 +53,100 @@ class Entry(NamedTuple):
     name: bytes
     path: str
     stat: os.stat_result
+
+
+class WriteTarget:
+    """A file to be written, known by the open folder that holds it. ``path`` is its real path, relative to the root."""
+
+    def __init__(self, folder: int, way: list[bytes], path: str, require_own: RequireOwn) -> None:
+        self._way, self._require_own = way, require_own
+        self.folder, self.path = folder, path  # the folder is the deepest one that exists
+        self._opened = [folder]
+        self._made: list[tuple[int, bytes]] = []
+
+    @property
+    def exists(self) -> bool:
+        """Return whether anything stands there now."""
+        try:
+            os.stat(self._way[0], dir_fd=self.folder, follow_symlinks=False)
+        except FileNotFoundError:
+            return False
+        return len(self._way) == 1
+
+    def read(self, max_bytes: int) -> bytes | None:
+        """The whole file as it is now, or None when there is none."""
+        if len(self._way) > 1:
+            return None
+        try:
+            own = os.open(self._way[0], FILE, dir_fd=self.folder)
+        except FileNotFoundError:
+            return None
+        try:
+            info = os.fstat(own)
+            require_regular(info.st_mode, self.path)
+            self._require_own(info, self.path)
+            if info.st_size > max_bytes:
+                raise Failure(
+                    Reason.TOO_LARGE,
+                    Message(
+                        "'{path}' has {st_size} bytes; files are changed up to {limit}.",
+                        path=self.path,
+                        st_size=info.st_size,
+                        limit=max_bytes,
+                    ),
+                    hint=Message("Change it with a program made for large files."),
+                )
+            return _read_whole(own, info.st_size)
+        finally:
+            os.close(own)
+
+    def enter_existing_folders(self) -> None:
+        """Enter the folders on the way that somebody made since we looked."""
+        with suppress(FileNotFoundError):
+            while len(self._way) > 1:
+                self._enter_folder(self._way[0])
+                del self._way[0]
+
+    def make_folders(self) -> tuple[int, bytes]:
+        """The open folder and the name in it, once the folders on the way are made."""
+        while len(self._way) > 1:
+            name = self._way[0]
+            with suppress(FileExistsError):
+                os.mkdir(name, 0o777, dir_fd=self.folder)
+                self._made.append((self.folder, name))
+            self._enter_folder(name)
+            del self._way[0]
+        return self.folder, self._way[0]
+
+    def append_name(self, name: bytes) -> None:
+        """Mean something of this name in a folder that is to be made here, and no longer the file itself."""
+        self._way.append(name)
+        self.path = f"{self.path}/{to_text(name)}"
+
+    @property
+    def made_count(self) -> int:
+        """The number of folders that were made on the way."""
+        return len(self._made)
+
+    @contextmanager
+    def removing_on_failure(self) -> Iterator[None]:
+        """Remove the folders that were made when the block fails, unless something came to stand in them."""
+        try:
+            yield
+        except BaseException:
+            for folder, name in reversed(self._made):
+                with suppress(OSError):
+                    os.rmdir(name, dir_fd=folder)
+            self._made.clear()
+            raise
+
+    def _enter_folder(self, name: bytes) -> None:
+        self.folder = os.open(name, FOLDER | os.O_NOFOLLOW, dir_fd=self.folder)
+        self._opened.append(self.folder)
+
+    def close(self) -> None:
+        while self._opened:
+            os.close(self._opened.pop())
 
 
 class Workspace:
@@ -62,10 +167,7 @@ class Workspace:
         """A descriptor of its own for each walk: a number that outlives ``close`` could be another folder by then."""
         with self._guard, map_os_errors(path):
             if self._fd is None:
-                raise Failure(
-                    Reason.CANCELLED,
-                    Message("call.closed_before_start", "The Yard was closed before the call could begin."),
-                )
+                raise Failure(Reason.CANCELLED, Message("The Yard was closed before the call could begin."))
             return os.dup(self._fd)
 
     def open_descriptor(self, path: str) -> int:
@@ -79,8 +181,8 @@ class Workspace:
             if not stat.S_ISDIR(mode):
                 raise Failure(
                     ErrorCode.INVALID_PARAM,
-                    Message("file.not_folder", "'{path}' is not a folder.", path=path),
-                    hint=Message("hint.read_or_ls", "Read a file with Read; LS lists folders."),
+                    Message("'{path}' is not a folder.", path=path),
+                    hint=Message("Read a file with Read; LS lists folders."),
                 )
             with map_os_errors(path):
                 own = os.open(name, FOLDER | os.O_NOFOLLOW, dir_fd=fd)
@@ -99,8 +201,8 @@ class Workspace:
             if stat.S_ISDIR(mode):
                 raise Failure(
                     ErrorCode.IS_DIRECTORY,
-                    Message("file.folder_not_file", "'{path}' is a folder, not a file.", path=path),
-                    hint=Message("hint.list_with_ls", "List it with LS."),
+                    Message("'{path}' is a folder, not a file.", path=path),
+                    hint=Message("List it with LS."),
                 )
             require_regular(mode, path)
             with map_os_errors(path):
@@ -113,6 +215,23 @@ class Workspace:
                     yield OpenHandle(own, where, info)
             finally:
                 os.close(own)
+
+    def read_text(self, path: str, fallback_encodings: Sequence[str] = ()) -> str:
+        """Return the text of a file, in whatever encoding it is. Raises Failure, also for a binary or huge one."""
+        with self.open_file(path) as file:
+            size = file.stat.st_size
+            if size > MAX_TEXT:
+                raise Failure(
+                    Reason.TOO_LARGE,
+                    Message(
+                        "'{path}' has {size} bytes; at most {limit} are read.", path=path, size=size, limit=MAX_TEXT
+                    ),
+                )
+            raw = read_consistently(file, lambda now: read_exactly(now.fd, 0, now.stat.st_size))
+        if looks_binary(raw[:BINARY_PROBE]):
+            raise Failure(ErrorCode.BINARY_FILE, Message("'{path}' is a binary file.", path=path))
+        encoding = detect_encoding(raw, whole=True, fallbacks=fallback_encodings)
+        return encoding.to_utf8(raw[len(encoding.bom) :]).decode()
 
     @contextmanager
     def open_target(self, path: str) -> Iterator[WriteTarget]:
@@ -127,8 +246,8 @@ class Workspace:
                 if mode is not None and stat.S_ISDIR(mode):
                     raise Failure(
                         ErrorCode.IS_DIRECTORY,
-                        Message("file.folder_not_file", "'{path}' is a folder, not a file.", path=path),
-                        hint=Message("hint.name_file_in_it", "Name a file in it."),
+                        Message("'{path}' is a folder, not a file.", path=path),
+                        hint=Message("Name a file in it."),
                     )
                 if mode is not None:
                     require_regular(mode, path)
@@ -207,9 +326,56 @@ class Workspace:
             raise Failure(
                 ErrorCode.ACCESS_DENIED,
                 Message(
-                    "file.foreign_hard_link",
-                    "'{path}' is a hard link to a file of another user, which may live outside the project.",
-                    path=path,
+                    "'{path}' is a hard link to a file of another user, which may live outside the project.", path=path
                 ),
-                hint=Message("hint.copy_into_project", "Copy the file into the project to use it."),
+                hint=Message("Copy the file into the project to use it."),
             )
+
+
+def read_exactly(fd: int, offset: int, count: int) -> bytes:
+    pieces = []
+    while count > 0:
+        piece = os.pread(fd, count, offset)
+        if not piece:
+            raise Failure(
+                ErrorCode.CONFLICT,
+                Message("The file became shorter while it was read."),
+                hint=Message("Read it again."),
+            )
+        pieces.append(piece)
+        offset += len(piece)
+        count -= len(piece)
+    return b"".join(pieces)
+
+
+def read_consistently(file: OpenHandle, read: Callable[[OpenHandle], T]) -> T:
+    """Return the value of ``read``, never half of one version and half of another.
+
+    A file that was touched meanwhile is read again as it is then. One that is touched even then is still being written:
+    it must read alike twice, as one does that only grows.
+    """
+    value = read(file)
+    now = file._replace(stat=os.fstat(file.fd))
+    if _version(now) == _version(file):
+        return value
+    value = read(now)
+    if _version(now) != _version(file._replace(stat=os.fstat(file.fd))) and read(now) != value:
+        raise Failure(
+            ErrorCode.CONFLICT,
+            Message("'{path}' changed while it was read.", path=file.path),
+            hint=Message("Read it again."),
+        )
+    return value
+
+
+def _version(file: OpenHandle) -> tuple[int, int, int]:
+    return file.stat.st_size, file.stat.st_mtime_ns, file.stat.st_ctime_ns
+
+
+def _read_whole(fd: int, size: int) -> bytes:
+    """All that is in an open file, which had ``size`` bytes a moment ago."""
+    pieces = []
+    while piece := os.read(fd, size + 1):
+        pieces.append(piece)
+        size = max(size - len(piece), _MORE)
+    return b"".join(pieces)

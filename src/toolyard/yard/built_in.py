@@ -1,46 +1,39 @@
 """The built-in tools of one project, and what undoes them. Each tool is imported when it is first looked up."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import datetime
-from functools import cached_property
+from functools import cached_property, partial
+from importlib import import_module
+from inspect import signature
 from typing import TYPE_CHECKING
 
 from toolyard.config import Config
-from toolyard.engine.lazy_tool import BUILD_LOCK, LazyTool
+from toolyard.engine.registry import BUILD_LOCK, LazyTool
 from toolyard.protocol.tool import Tool
 from toolyard.settings import REPLACEABLE
-from toolyard.workspace.transaction_records import list_record_files, records_folder
+from toolyard.tools.tool_text import ToolNames, list_tool_names
+from toolyard.workspace.changes.transaction import list_record_files, records_folder
 from toolyard.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
     from toolyard.tools.file_changer import FileChanger
-    from toolyard.workspace.arranger import Arranger
+    from toolyard.workspace.changes.arranger import Arranger
+    from toolyard.workspace.changes.transaction import Transactions
+    from toolyard.workspace.changes.trash import Trash
+    from toolyard.workspace.changes.undo import Undo
     from toolyard.workspace.read_history import ReadHistory
-    from toolyard.workspace.transaction import Transactions
-    from toolyard.workspace.trash import Trash
-    from toolyard.workspace.undo import Undo
+    from toolyard.workspace.safe_fetch import SafeFetch
 
 
 class BuiltInTools:
-    """The builders of the tools, and the parts of the workspace that they share."""
+    """The tools of the package ``tools``, and the parts of the workspace that they share."""
 
     def __init__(self, config: Config, workspace: Workspace, now: Callable[[], datetime]) -> None:
         self._config, self._workspace, self._now = config, workspace, now
         self._transactions_folder = config.home / "transactions"
+        self._closes: list[Callable[[], None]] = []  # of the parts that were made
         self._encodings = config.settings.fallback_encodings
-        tools = (
-            LazyTool("LS", self._build_ls),
-            LazyTool("Glob", self._build_glob),
-            LazyTool("Grep", self._build_grep),
-            LazyTool("Read", self._build_read),
-            LazyTool("Write", self._build_write, aliases=("Replace",)),
-            LazyTool("Edit", self._build_edit),
-            LazyTool("MultiEdit", self._build_multi_edit),
-            LazyTool("NotebookEdit", self._build_notebook_edit, aliases=("NotebookEditCell",)),
-            LazyTool("ApplyPatch", self._build_apply_patch),
-            LazyTool("WebFetch", self._build_web_fetch),
-            LazyTool("FileOperator", self._build_file_operator, aliases=("ServerFileOperator",)),
-        )
+        tools = (LazyTool(row.name, partial(self._build, row), aliases=row.aliases) for row in list_tool_names())
         self.tools = tuple(tool for tool in tools if config.settings.built_in.get(tool.name, True))
 
     @property
@@ -59,14 +52,16 @@ class BuiltInTools:
             self._transactions.recover(self._workspace.open_descriptor)
 
     def close(self) -> None:
-        if "_transactions" in self.__dict__:
-            self._transactions.close()
+        for close in self._closes:
+            close()
 
     @cached_property
     def _transactions(self) -> "Transactions":
-        from toolyard.workspace.transaction import Transactions
+        from toolyard.workspace.changes.transaction import Transactions
 
-        return Transactions(self._transactions_folder, self._workspace.root)
+        transactions = Transactions(self._transactions_folder, self._workspace.root)
+        self._closes.append(transactions.close)
+        return transactions
 
     @property
     def undo(self) -> "Undo":
@@ -75,20 +70,20 @@ class BuiltInTools:
 
     @cached_property
     def _undo(self) -> "Undo":
-        from toolyard.workspace.undo import Undo
+        from toolyard.workspace.changes.undo import Undo
 
         folder = self._config.home / "undo"
         return Undo(folder, self._workspace, self._transactions, self._arranger, self._trash, self._now)
 
     @cached_property
     def _arranger(self) -> "Arranger":
-        from toolyard.workspace.arranger import Arranger
+        from toolyard.workspace.changes.arranger import Arranger
 
         return Arranger(self._workspace, self._transactions)
 
     @cached_property
     def _trash(self) -> "Trash":
-        from toolyard.workspace.trash import Trash
+        from toolyard.workspace.changes.trash import Trash
 
         return Trash(self._config.home / "trash", self._workspace, self._transactions, self._now)
 
@@ -105,68 +100,29 @@ class BuiltInTools:
         strict = self._config.settings.strict_edits
         return FileChanger(self._workspace, self._undo, self._reads, self._encodings, strict=strict)
 
-    def _build_ls(self) -> Tool:
-        from toolyard.tools.ls import LS
+    def _build(self, row: ToolNames) -> Tool:
+        """Build a tool: each parameter of its class that has the name of a part gets that part."""
+        tool_class = getattr(import_module(f"toolyard.tools.{row.module}"), row.name)
+        wanted = signature(tool_class).parameters
+        tool: Tool = tool_class(**{name: make() for name, make in self._parts.items() if name in wanted})
+        return tool
 
-        return LS(self._workspace)
+    @property
+    def _parts(self) -> Mapping[str, Callable[[], object]]:
+        """The parts that a tool can take, by the names of parameters."""
+        return {
+            "workspace": lambda: self._workspace,
+            "reads": lambda: self._reads,
+            "files": lambda: self._files,
+            "arranger": lambda: self._arranger,
+            "trash": lambda: self._trash,
+            "undo": lambda: self._undo,
+            "fetch": _make_fetch,
+            "fallback_encodings": lambda: self._encodings,
+        }
 
-    def _build_glob(self) -> Tool:
-        from toolyard.tools.glob import Glob
 
-        return Glob(self._workspace)
+def _make_fetch() -> "SafeFetch":
+    from toolyard.workspace.safe_fetch import SafeFetch
 
-    def _build_grep(self) -> Tool:
-        from toolyard.tools.grep import Grep
-
-        return Grep(self._workspace, fallback_encodings=self._encodings)
-
-    def _build_read(self) -> Tool:
-        from toolyard.tools.read import Read
-
-        return Read(self._workspace, self._reads, fallback_encodings=self._encodings)
-
-    def _build_write(self) -> Tool:
-        from toolyard.tools.write import Write
-
-        return Write(self._files)
-
-    def _build_edit(self) -> Tool:
-        from toolyard.tools.edit import Edit
-
-        return Edit(self._files)
-
-    def _build_multi_edit(self) -> Tool:
-        from toolyard.tools.multi_edit import MultiEdit
-
-        return MultiEdit(self._files)
-
-    def _build_notebook_edit(self) -> Tool:
-        from toolyard.tools.notebook_edit import NotebookEdit
-
-        return NotebookEdit(self._files)
-
-    def _build_apply_patch(self) -> Tool:
-        from toolyard.tools.apply_patch import ApplyPatch
-
-        return ApplyPatch(self._files)
-
-    def _build_web_fetch(self) -> Tool:
-        from toolyard.tools.web_fetch import WebFetch
-        from toolyard.workspace.safe_fetch import SafeFetch
-
-        return WebFetch(SafeFetch(), fallback_encodings=self._encodings)
-
-    def _build_file_operator(self) -> Tool:
-        from toolyard.tools.file_operator import FileOperator
-        from toolyard.workspace.safe_fetch import SafeFetch
-
-        return FileOperator(
-            self._workspace,
-            self._files,
-            self._arranger,
-            self._trash,
-            self._undo,
-            self._reads,
-            SafeFetch(),
-            fallback_encodings=self._encodings,
-        )
+    return SafeFetch()

@@ -2,73 +2,41 @@
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
-from typing import Any, Final, Protocol
-from zoneinfo import ZoneInfo
+from typing import TYPE_CHECKING, Final
 
 from toolyard.config import Config
-from toolyard.engine.approvals import Approvals
 from toolyard.engine.clock import Clock, SystemClock
-from toolyard.engine.masking import Mask
 from toolyard.engine.registry import Registry
-from toolyard.engine.tasks import Tasks
-from toolyard.engine.turns import Turns
-from toolyard.gateway.chat import Chat
-from toolyard.gateway.media.media_link import MediaLinks
-from toolyard.gateway.media.media_refusals import MediaRefusals
-from toolyard.gateway.memory import TurnMemory
-from toolyard.gateway.offers.offer_policy import OfferPolicy
+from toolyard.gateway.chats import Chat, ChatRules
+from toolyard.gateway.media_links import MediaLinks
+from toolyard.gateway.media_parts import MediaRefusals
+from toolyard.gateway.offer_policy import OfferPolicy
 from toolyard.gateway.ports import PendingApproval, PromptSources, ToolPort
 from toolyard.gateway.providers.answer import Limits
 from toolyard.gateway.providers.contact import WatchedUpstream
 from toolyard.gateway.providers.upstream import HttpUpstream
 from toolyard.gateway.providers.upstreams import Provider, Upstreams
-from toolyard.gateway.sinks.display import Show
-from toolyard.gateway.tour.tour import Tour
-from toolyard.protocol.approval import ApprovalState
-from toolyard.protocol.call import Origin, ToolCall
+from toolyard.gateway.tour_model import Tour
+from toolyard.gateway.turns.display import Show
+from toolyard.gateway.turns.turn_memory import TurnMemory
+from toolyard.gateway.turns.turn_plan import TurnPorts
+from toolyard.protocol.access import ApprovalState
 from toolyard.protocol.content import Media
-from toolyard.protocol.failure import Failure
-from toolyard.protocol.json import JsonObject
-from toolyard.protocol.outcome import Outcome
-from toolyard.protocol.short_value import find_main_argument
-from toolyard.protocol.tool import ToolSpec
+from toolyard.protocol.envelope import Failure
+from toolyard.protocol.json import JsonObject, find_main_argument
+from toolyard.protocol.mask import Mask
+from toolyard.protocol.tool import Origin, ToolCall, ToolSpec
+
+if TYPE_CHECKING:
+    from toolyard.yard.yard import Yard
 
 DEFAULT_URL: Final = "https://api.openai.com/v1"  # where a key without an address belongs
 _TOUR_PAUSE_S = 0.012  # between two words of the guide, at reading speed
 _MOST_WAITING = 200
 
 
-class Yard(Protocol):
-    """The parts of a Yard that a chat uses."""
-
-    config: Config
-    tools: Registry
-
-    @property
-    def zone(self) -> ZoneInfo: ...
-
-    @property
-    def tasks(self) -> Tasks: ...
-
-    @property
-    def approvals(self) -> Approvals: ...
-
-    def request(self, tool: str, arguments: Mapping[str, Any], *, caller: str | None, origin: Origin) -> ToolCall: ...
-
-    @property
-    def turns(self) -> Turns: ...
-
-    async def settle(self, call: ToolCall) -> Outcome: ...
-
-    async def find_outcome(self, call: ToolCall) -> Outcome | None: ...
-
-    async def submit(self, call: ToolCall, *, at: str) -> Outcome: ...
-
-    def express(self, call: ToolCall, outcome: Outcome, dialect: str, *, shown: bool) -> dict[str, Any]: ...
-
-
 def make_chat(
-    yard: Yard,
+    yard: "Yard",
     *,
     clock: Clock | None = None,
     static: Callable[[], Mapping[str, str]] = dict,
@@ -88,32 +56,34 @@ def make_chat(
         specs=lambda: (tool.spec for tool in yard.tools.list_built_in_first()),
         version=yard.tools.version,
         static=static,
-        task=yard.tasks.find_for_caller,
-        now=lambda: clock.now().astimezone(yard.zone),
+        task=yard.state.tasks.find_for_caller,
+        now=lambda: clock.now().astimezone(yard.state.zone),
     )
-    return Chat(
-        _make_upstreams(yard, config, clock, limits, tour_pause_s, mask),
-        _make_tool_port(yard, mask, links),
-        texts,
-        OfferPolicy(texts, clock.monotonic, config.settings.offer, lists_aliases=config.settings.model_aliases),
-        now=clock.now,
-        show=Show(config.settings.chat_show),
-        nonce=config.settings.request_nonce,
-        followed_s=60.0 * config.settings.chat_unfollowed_minutes,
-        memory=TurnMemory(clock.monotonic, mask.text) if config.settings.remember_tool_results else None,
+    settings = config.settings
+    ports = TurnPorts(
+        tools=_make_tool_port(yard, mask, links),
         refusals=MediaRefusals(clock.monotonic),
-        turns=yard.turns,
+        memory=TurnMemory(clock.monotonic, mask.text) if settings.remember_tool_results else None,
+        now=clock.now,
     )
+    rules = ChatRules(
+        show=Show(settings.chat_show),
+        nonce=settings.request_nonce,
+        followed_s=60.0 * settings.chat_unfollowed_minutes,
+    )
+    offer_policy = OfferPolicy(texts, clock.monotonic, settings.offer, lists_aliases=settings.model_aliases)
+    upstreams = _make_upstreams(yard, config, clock, limits, tour_pause_s, mask)
+    return Chat(upstreams, texts, offer_policy, ports, rules, yard.state.turns)
 
 
-def change_upstreams(chat: Chat, yard: Yard, config: Config, *, clock: Clock, mask: Mask) -> None:
+def change_upstreams(chat: Chat, yard: "Yard", config: Config, *, clock: Clock, mask: Mask) -> None:
     """Use the model providers of these settings for turns that begin from now on."""
     mask.add(config.secrets)
     chat.change_upstreams(_make_upstreams(yard, config, clock, Limits(), _TOUR_PAUSE_S, mask))
 
 
 def _make_upstreams(
-    yard: Yard, config: Config, clock: Clock, limits: Limits, tour_pause_s: float, mask: Mask
+    yard: "Yard", config: Config, clock: Clock, limits: Limits, tour_pause_s: float, mask: Mask
 ) -> Upstreams:
     url, key, options = config.settings.upstream_url, config.settings.upstream_key, config.settings.upstream_options
     if url is None and (key or options.keys):
@@ -130,22 +100,24 @@ def _make_upstreams(
         for name, one in config.settings.upstreams.items()
         if not one.options.disabled
     }
-    tour = Tour(lambda: clock.now().astimezone(yard.zone), pause_s=tour_pause_s, has_provider=bool(default or named))
+    tour = Tour(
+        lambda: clock.now().astimezone(yard.state.zone), pause_s=tour_pause_s, has_provider=bool(default or named)
+    )
     return Upstreams(tour, named, default, config.settings.fallbacks, config.settings.default_model or "", mask.text)
 
 
-def _make_tool_port(yard: Yard, mask: Mask, links: MediaLinks | None) -> ToolPort:
+def _make_tool_port(yard: "Yard", mask: Mask, links: MediaLinks | None) -> ToolPort:
     def request(tool: str, arguments: JsonObject, *, caller: str, maid: str | None, metadata: JsonObject) -> ToolCall:
-        call = yard.request(tool, arguments, caller=caller, origin=Origin.CHAT)
+        call = yard.calls.request(tool, arguments, caller=caller, origin=Origin.CHAT)
         return replace(call, maid=maid, metadata=metadata)
 
     return ToolPort(
         spec=lambda name: _find_spec(yard.tools, name),
         request=request,
-        settle=yard.settle,
-        find_outcome=yard.find_outcome,
-        express=lambda call, outcome, dialect: yard.express(call, outcome, dialect, shown=True),
-        schedule=lambda call, at: yard.submit(call, at=at),
+        settle=yard.calls.settle,
+        find_outcome=yard.calls.find_outcome,
+        express=lambda call, outcome, dialect: yard.results.express(call, outcome, dialect, shown=True),
+        schedule=lambda call, at: yard.calls.submit(call, at=at),
         list_pending=lambda calls: _list_pending(yard, calls, links.public_url if links else ""),
         mask=mask.text,
         publish=links.publish if links else _publish_nothing,
@@ -156,8 +128,8 @@ async def _publish_nothing(_: Media) -> str:
     return ""
 
 
-async def _list_pending(yard: Yard, calls: Collection[str], address: str) -> list[PendingApproval]:
-    pending = await yard.approvals.page((ApprovalState.PENDING,), limit=_MOST_WAITING)
+async def _list_pending(yard: "Yard", calls: Collection[str], address: str) -> list[PendingApproval]:
+    pending = await yard.state.approvals.page((ApprovalState.PENDING,), limit=_MOST_WAITING)
     return [
         PendingApproval(
             approval=one.id,

@@ -1,34 +1,31 @@
 """The tools of MCP servers for a Yard, found when somebody asks for one: the SDK is loaded by the first call."""
 
 import os
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from toolyard.config import Config
 from toolyard.message import Message
-from toolyard.yard.confinement_policy import build_policy
+from toolyard.yard.plugin_source import build_policy
+from toolyard.yard.state import Basis
 
 if TYPE_CHECKING:
     from toolyard.dialects.mcp_config import ServerDeclaration
-    from toolyard.plugins.children import Children
-    from toolyard.plugins.launch import Starter
     from toolyard.plugins.mcp.mcp_tool import McpTool
     from toolyard.plugins.mcp.servers import McpServers
+    from toolyard.plugins.process.children import Children
+    from toolyard.plugins.process.launch import Starter
 
 
 class McpSource:
     def __init__(
         self,
-        config: Config,
+        basis: Basis,
         *,
-        keep_secret: Callable[[Iterable[str]], None],
-        monotonic: Callable[[], float],
         processes: "Callable[[], tuple[Children, Starter]]",
     ) -> None:
-        self._config, self._keep_secret, self._monotonic = config, keep_secret, monotonic
-        self._processes = processes
+        self._basis, self._processes = basis, processes
         self._servers: McpServers | None = None
         self._catalogue_version: Hashable = None
         self._tools: dict[str, McpTool] = {}
@@ -39,15 +36,15 @@ class McpSource:
         if self._servers is None:
             from toolyard.plugins.mcp.servers import McpServers, ServerContext
 
-            config = self._config
+            config = self._basis.config
             self._servers = McpServers(
                 ServerContext(
                     home=config.home,
                     project=config.project.resolve(),
                     environ=config.environ,
                     secret_keys=config.secret_variables,
-                    keep_secret=self._keep_secret,
-                    monotonic=self._monotonic,
+                    keep_secret=self._basis.mask.add,
+                    monotonic=self._basis.clock.monotonic,
                     policy=build_policy(config),
                     own_command=config.own_command,
                     processes=self._processes,
@@ -85,7 +82,7 @@ class McpSource:
     def list_programs(self, root: Path) -> list[Path]:
         """Return the files and folders below ``root`` that a declared server may run."""
         declared = [entry.declared for entry in self.servers.declarations.all()]
-        return [place for server in declared for place in _list_program_paths(server, root, self._config.environ)]
+        return [place for server in declared for place in _list_program_paths(server, root, self._basis.config.environ)]
 
     async def close(self) -> None:
         if self._servers is not None:
@@ -106,7 +103,6 @@ def _make_tools(servers: "McpServers") -> "tuple[dict[str, McpTool], list[str]]"
             if first is not tool:
                 collisions.append(
                     Message(
-                        "mcp.name_collision",
                         "{server}: its tool {tool} is not offered, because {name} is already the name of {other} of "
                         "{other_server}: rename one of the servers",
                         server=entry.name,

@@ -1,9 +1,9 @@
 """The plugins of a Yard, found when somebody asks for one: nothing of the plugin host is loaded before."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Hashable, Iterable, Iterator, Sequence
+import os
+from collections.abc import Awaitable, Callable, Hashable, Iterator, Sequence
 from dataclasses import replace
-from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -13,22 +13,25 @@ from toolyard.crashpoint import crashpoint
 from toolyard.errors import ToolyardError
 from toolyard.message import Message
 from toolyard.own_command import OwnCommand
-from toolyard.plugins.process_records import ProcessRecords
-from toolyard.yard.confinement_policy import build_policy
+from toolyard.plugins.process.process_output import ProcessRecords
+from toolyard.protocol.manifests.manifest import Limits
+from toolyard.yard.built_in import BuiltInTools
+from toolyard.yard.state import Basis
 
 if TYPE_CHECKING:
     from toolyard.engine.tasks import CallbackAnswer, Tasks
-    from toolyard.plugins.callback import CallbackAddress, CallbackListener, CallbackResponse, ReadBody
-    from toolyard.plugins.command_line import Programs
-    from toolyard.plugins.discovery import Plugins
-    from toolyard.plugins.environment import HostEnvironment
-    from toolyard.plugins.plugin import Plugin
+    from toolyard.plugins.long_work.callback import CallbackAddress, CallbackListener, CallbackResponse, ReadBody
+    from toolyard.plugins.package.command_line import Programs
+    from toolyard.plugins.package.discovery import Plugins
+    from toolyard.plugins.package.environment import HostEnvironment
+    from toolyard.plugins.package.plugin import Plugin
+    from toolyard.plugins.package.plugin_access import ConfinementPolicy
+    from toolyard.plugins.package.review import PluginReview
+    from toolyard.plugins.package.trust import Trust
     from toolyard.plugins.plugin_host import PluginHost, PluginTool
-    from toolyard.plugins.review import PluginReview
-    from toolyard.plugins.trust import Trust
-    from toolyard.protocol.call import ToolCall
     from toolyard.protocol.json import JsonObject
-    from toolyard.protocol.task import Task
+    from toolyard.protocol.records.task_record import Task
+    from toolyard.protocol.tool import ToolCall
 
 _LARGE_BODY = 256 * 1024  # bytes from which the body of a callback is parsed in a thread
 
@@ -46,22 +49,17 @@ class HostOptions(NamedTuple):
 class PluginSource:
     def __init__(
         self,
-        config: Config,
+        basis: Basis,
+        built_in: BuiltInTools,
         tasks: "Callable[[], Tasks]",
         *,
-        reserved: tuple[str, ...],
-        replaceable: tuple[str, ...],
-        keep_secret: Callable[[Iterable[str]], None],
-        keep_from_logs: Callable[[Iterable[str]], None],
-        now: Callable[[], datetime],
         runs: ProcessRecords,
         report_progress: "Callable[[ToolCall, JsonObject], Awaitable[None]]",
         outside: HostOptions = HostOptions(),  # noqa: B008 it is frozen
     ) -> None:
         self._runs, self._report_progress = runs, report_progress
-        self._config, self._tasks, self._now, self._outside = config, tasks, now, outside
-        self._reserved, self._replaceable = reserved, replaceable
-        self._keep_secret, self._keep_from_logs = keep_secret, keep_from_logs
+        self._config, self._mask, self._now = basis.config, basis.mask, basis.clock.now
+        self._built_in, self._tasks, self._outside = built_in, tasks, outside
         self._host: PluginHost | None = None
         self._listener: CallbackListener | None = None
         self._trust: Trust | None = None
@@ -101,7 +99,7 @@ class PluginSource:
         plugin = self.host.plugins.get(name)
         if plugin is None or plugin.manifest:
             return ""
-        return Message("plugin.is_broken", "its plugin is broken: {reason}", reason=plugin.reason)
+        return Message("its plugin is broken: {reason}", reason=plugin.reason)
 
     def all(self) -> "Iterator[PluginTool]":
         return self.host.tools()
@@ -111,30 +109,18 @@ class PluginSource:
 
     def review(self, plugin: "Plugin") -> "PluginReview":
         """Return everything that a review would allow, as it is now. Raises ToolyardError when it cannot be read."""
-        from toolyard.plugins.config_paths import list_config_paths
-        from toolyard.plugins.environment import build_call_variables
-        from toolyard.plugins.lint import lint_plugin
-        from toolyard.plugins.plugin_access import list_plugin_links
-        from toolyard.plugins.review import PluginReview
+        from toolyard.plugins.authoring.lint import lint_plugin
+        from toolyard.plugins.package.config_env import list_config_paths
+        from toolyard.plugins.package.environment import build_call_variables
+        from toolyard.plugins.package.plugin_access import list_plugin_links
+        from toolyard.plugins.package.review import PluginReview
 
         manifest = plugin.manifest
         if manifest is None or plugin.command is None or plugin.fingerprint is None:
-            raise ToolyardError(
-                Message(
-                    "plugin.not_reviewable",
-                    "{name} cannot be reviewed: {reason}",
-                    name=plugin.name,
-                    reason=plugin.reason,
-                )
-            )
+            raise ToolyardError(Message("{name} cannot be reviewed: {reason}", name=plugin.name, reason=plugin.reason))
         if not plugin.fingerprint.digest:
             raise ToolyardError(
-                Message(
-                    "plugin.review_failed",
-                    "{name} cannot be reviewed: {problem}",
-                    name=plugin.name,
-                    problem=plugin.fingerprint.problem,
-                )
+                Message("{name} cannot be reviewed: {problem}", name=plugin.name, problem=plugin.fingerprint.problem)
             )
         published = replace(plugin, publish_keys=plugin.fingerprint.publish_keys)
         own = self.host.environment(published, manifest)
@@ -145,23 +131,22 @@ class PluginSource:
         return PluginReview(
             review=self.trust.review(plugin, keys, links),
             manifest=manifest,
-            problems=lint_plugin(plugin, self.host.list_remarks(published, manifest), self._config.own_command),
+            problems=lint_plugin(plugin, self.host.list_remarks(published), self._config.own_command),
             access=self.host.list_access_options(replace(plugin, links=links), manifest),
         )
 
     def inspect(self, folder: Path) -> "Plugin | None":
         """Return the plugin in a folder outside of the plugin folders."""
-        from toolyard.plugins.discovery import Plugins
-        from toolyard.plugins.plugin import Origin
-        from toolyard.plugins.roots import PluginRoot
+        from toolyard.plugins.package.discovery import PluginRoot, Plugins
+        from toolyard.plugins.package.plugin import Origin
 
         plugins = Plugins(
             [PluginRoot(folder, Origin.HOME)],
             home=self._config.home,
             project=self._config.project.resolve(),
             trust=self.trust,
-            reserved=self._reserved,
-            replaceable=self._replaceable,
+            reserved=self._built_in.names,
+            replaceable=self._built_in.replaceable_names,
             programs=self._programs(),
             own_command=self._config.own_command,
         )
@@ -180,13 +165,12 @@ class PluginSource:
 
         Raises ToolyardError.
         """
-        from toolyard.plugins.install import remove_plugin
-        from toolyard.plugins.plugin import Origin
+        from toolyard.plugins.package.install import remove_plugin
+        from toolyard.plugins.package.plugin import Origin
 
         if plugin.origin is not Origin.HOME:
             raise ToolyardError(
                 Message(
-                    "plugin.not_managed",
                     "{name} was not installed: it is in {folder}; disable it, or move it away",
                     name=plugin.name,
                     folder=plugin.folder,
@@ -212,7 +196,7 @@ class PluginSource:
     async def adopt(self, left: "Sequence[Task]") -> int:
         """Adopt the processes of tasks that outlived their host; return the number of adopted tasks."""
         from toolyard.liveness import is_process_alive
-        from toolyard.plugins.adopted_child import AdoptedChild
+        from toolyard.plugins.long_work.task_child import AdoptedChild
 
         calls: dict[str, list[Task]] = {}
         for task in left:
@@ -235,13 +219,12 @@ class PluginSource:
             await self._listener.close()
 
     def _build_host(self) -> "PluginHost":
-        from toolyard.plugins.children import Children
-        from toolyard.plugins.cold_starter import ColdStarter
-        from toolyard.plugins.discovery import Plugins
-        from toolyard.plugins.plugin_host import PluginHost
-        from toolyard.plugins.roots import list_roots
-        from toolyard.plugins.trust import Trust
-        from toolyard.plugins.warm.warm_starter import WarmStarter
+        from toolyard.plugins.package.discovery import Plugins, list_roots
+        from toolyard.plugins.package.trust import Trust
+        from toolyard.plugins.plugin_host import PluginContext, PluginHost
+        from toolyard.plugins.process.children import Children
+        from toolyard.plugins.process.cold_starter import ColdStarter
+        from toolyard.plugins.process.warm.warm_starter import WarmStarter
 
         config = self._config
         self._trust = Trust(config.home, folders=_list_trusted_folders(config))
@@ -250,42 +233,40 @@ class PluginSource:
             home=config.home,
             project=config.project.resolve(),
             trust=self._trust,
-            reserved=self._reserved,
-            replaceable=self._replaceable,
+            reserved=self._built_in.names,
+            replaceable=self._built_in.replaceable_names,
             programs=self._programs(),
             own_command=self._config.own_command,
             find_missing=self._list_missing_settings,
         )
         children = Children()
-        return PluginHost(
-            plugins,
-            self._build_environment(),
-            self._tasks(),
-            children=children,
-            starter=WarmStarter(
-                children, ColdStarter(children), enabled=config.settings.warm_starts and self._outside.warm
-            ),
-            callback_base=self._outside.callback_base or self._listen,
-            keep_secret=self._keep_secret,
-            keep_from_logs=self._keep_from_logs,
-            now=self._now,
-            runs=self._runs,
-            at_once=config.settings.plugins_at_once,
+        context = PluginContext(
+            environment=self._build_environment(),
             policy=build_policy(config),
-            report_progress=self._report_progress,
+            intake=self._tasks(),
+            records=self._runs,
+            at_once=config.settings.plugins_at_once,
             outlives=self._outside.outlives,
+            now=self._now,
+            callback_base=self._outside.callback_base or self._listen,
+            keep_secret=self._mask.add,
+            keep_from_logs=self._mask.add_for_logs,
+            report_progress=self._report_progress,
         )
+        warm = config.settings.warm_starts and self._outside.warm
+        starter = WarmStarter(children, ColdStarter(children), enabled=warm)
+        return PluginHost(plugins, context, children=children, starter=starter)
 
     def _list_missing_settings(self, plugin: "Plugin") -> "tuple[str, ...]":
         return self.host.list_missing_settings(plugin)  # it is assembled by the time somebody looks at the plugins
 
     def _programs(self) -> "Programs":
-        from toolyard.plugins.command_line import Programs
+        from toolyard.plugins.package.command_line import Programs
 
         return Programs(self._config.environ.get("PATH", ""), python=self._config.settings.plugin_python)
 
     def _build_environment(self) -> "HostEnvironment":
-        from toolyard.plugins.environment import HostEnvironment
+        from toolyard.plugins.package.environment import HostEnvironment
 
         config = self._config
         address, _, port = self._outside.url.rpartition(":")
@@ -307,7 +288,7 @@ class PluginSource:
         """
         from http import HTTPStatus
 
-        from toolyard.plugins.callback import CallbackResponse, parse_body, refuse_callback
+        from toolyard.plugins.long_work.callback import CallbackResponse, parse_body, refuse_callback
 
         token, plugin, task_id = address.token, address.plugin, address.task_id
         refused = await self._tasks().check_callback(token, plugin, task_id)
@@ -323,7 +304,7 @@ class PluginSource:
         return to_callback_response(await asyncio.shield(self._tasks().take_callback(token, plugin, task_id, value)))
 
     async def _listen(self) -> str:
-        from toolyard.plugins.callback import CallbackListener
+        from toolyard.plugins.long_work.callback import CallbackListener
 
         if self._listener is None:
             self._listener = CallbackListener(self.receive_callback)
@@ -339,7 +320,7 @@ def to_callback_response(answer: "CallbackAnswer") -> "CallbackResponse":
     from http import HTTPStatus
 
     from toolyard.engine.tasks import CallbackAnswer
-    from toolyard.plugins.callback import CallbackResponse
+    from toolyard.plugins.long_work.callback import CallbackResponse
 
     match answer:
         case CallbackAnswer.STORED:
@@ -358,3 +339,29 @@ def to_callback_response(answer: "CallbackAnswer") -> "CallbackResponse":
             return CallbackResponse(
                 HTTPStatus.BAD_REQUEST, {"status": "error", "message": "an id has letters, digits, _ . -"}
             )
+
+
+_MIB = 2**20
+
+
+def build_policy(config: Config) -> "ConfinementPolicy":
+    from toolyard.plugins.package.discovery import list_roots
+    from toolyard.plugins.package.plugin_access import ConfinementPolicy, ProtectedFolders
+
+    roots = list_roots(config.project, config.home, config.plugin_folders)
+    return ConfinementPolicy(
+        protected=ProtectedFolders(
+            home=Path(os.path.realpath(config.home)),
+            user_home=Path(os.path.realpath(Path.home())),
+            plugin_roots=tuple(Path(os.path.realpath(root.folder)) for root in roots),
+        ),
+        minimum=config.settings.confinement.minimum,
+        strict_network=config.settings.strict_network,
+        own_processes=config.settings.bubblewrap,
+        own_command=config.own_command,
+        usual_limits=Limits(
+            data_bytes=config.settings.plugin_memory_mib * _MIB,
+            cpu_s=config.settings.plugin_cpu_minutes * 60,
+            file_bytes=config.settings.plugin_file_mib * _MIB,
+        ),
+    )

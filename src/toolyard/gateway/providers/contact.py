@@ -5,10 +5,9 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from toolyard.gateway.faults import ChatFailed
-from toolyard.gateway.providers.answer import Answer
-from toolyard.gateway.providers.forwarding import ForwardedAnswer, Outgoing
+from toolyard.gateway.providers.answer import Answer, WaitListener, ignore_wait
+from toolyard.gateway.providers.forwarded_answer import ForwardedAnswer, Outgoing
 from toolyard.gateway.providers.upstream import Upstream
-from toolyard.gateway.providers.wait import WaitListener, ignore_wait
 from toolyard.protocol.json import JsonObject
 
 _LONGEST = 1000

@@ -11,11 +11,15 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
 from toolyard.gateway.faults import ChatFailed, describe_refusal, unreachable_provider
-from toolyard.gateway.providers.connection_error import advise_on_silence, explain_connection_error
+from toolyard.gateway.providers.answer import ResponseBody
+from toolyard.gateway.providers.diagnosis import (
+    advise_on_silence,
+    advise_on_status,
+    explain_connection_error,
+    read_refusal,
+)
 from toolyard.gateway.providers.endpoint import Endpoint
 from toolyard.gateway.providers.provider_json import parse_provider_json
-from toolyard.gateway.providers.refusal import advise_on_status, read_refusal
-from toolyard.gateway.providers.response_body import ResponseBody
 from toolyard.gateway.providers.upstream import MAX_LIST, is_answer
 from toolyard.message import Message
 from toolyard.provider_settings import ProviderOptions
@@ -82,26 +86,24 @@ def _hint_at_refusal(status: int, *, has_key: bool) -> str:
     match status:
         case HTTPStatus.UNAUTHORIZED | HTTPStatus.FORBIDDEN if has_key:
             return Message(
-                "provider.hint_key",
                 "Copy the key again, and check that it belongs to this address: a provider with several regions has "
-                "separate keys for them.",
+                "separate keys for them."
             )
         case HTTPStatus.UNAUTHORIZED | HTTPStatus.FORBIDDEN:
-            return Message("provider.hint_no_key", "This provider needs a key: enter it.")
+            return Message("This provider needs a key: enter it.")
         case HTTPStatus.PAYMENT_REQUIRED | HTTPStatus.TOO_MANY_REQUESTS:
-            return Message("provider.hint_quota", "The key is known, but its credit or its rate limit is used up.")
+            return Message("The key is known, but its credit or its rate limit is used up.")
         case HTTPStatus.NOT_FOUND | HTTPStatus.METHOD_NOT_ALLOWED:
             return Message(
-                "provider.hint_path",
                 "Check the path of the address, which often ends in /v1. If the provider has no list of models, enter "
-                "their names yourself.",
+                "their names yourself."
             )
         case _:
             return advise_on_status(status)
 
 
 def _describe_timeout() -> str:
-    return Message("provider.did_not_answer", "it did not answer within {seconds:g} s", seconds=PROBE_S)
+    return Message("it did not answer within {seconds:g} s", seconds=PROBE_S)
 
 
 def _parse_models(body: bytes, status: int) -> Probe:
@@ -109,20 +111,14 @@ def _parse_models(body: bytes, status: int) -> Probe:
         answer = parse_provider_json(body) if len(body) <= MAX_LIST else None
     except ValueError:
         return Probe(
-            error=Message(
-                "provider.answer_not_json",
-                "it answered with something that is no JSON: is this the address of a model provider?",
-            ),
+            error=Message("it answered with something that is no JSON: is this the address of a model provider?"),
             hint=_hint_at_refusal(HTTPStatus.NOT_FOUND, has_key=False),
             status=status,
         )
     listed = answer.get("data") if isinstance(answer, dict) else None
     if not isinstance(listed, list):
         return Probe(
-            error=Message(
-                "provider.answer_without_models",
-                "its answer has no list of models: is this the address of a model provider?",
-            ),
+            error=Message("its answer has no list of models: is this the address of a model provider?"),
             hint=_hint_at_refusal(HTTPStatus.NOT_FOUND, has_key=False),
             status=status,
         )

@@ -131,9 +131,9 @@ def _parse_large(data: bytes, most: int) -> Json:
     """Parse data that may take long: every step over all of it blocks the event loop."""
     parts = _count_parts(data, most)
     if parts > most:
-        raise ValueError(Message("provider.too_many_values", "it has more than {most:,} values", most=most))
+        raise ValueError(Message("it has more than {most:,} values", most=most))
     if not data[:64].lstrip(b" \t\r\n\xef\xbb\xbf").startswith((b"{", b"[", b'"')):
-        raise ValueError(Message("provider.not_json", "it is not JSON"))
+        raise ValueError(Message("it is not JSON"))
     may_be_long = parts <= MAX_ODD_PARTS and len(data) <= _MAX_EXACT
     if may_be_long and data.translate(_DIGITS).find(_LONG) >= 0:
         return _repair(_parse_odd(data))
@@ -160,18 +160,12 @@ def _require_flat(value: Any, data: bytes) -> None:
 
 
 def _too_deep() -> Message:
-    return Message("provider.nested_too_deep", "it is nested too deep")
+    return Message("it is nested too deep")
 
 
 def _parse_odd(data: bytes) -> Any:
     if _count_parts(data, MAX_ODD_PARTS) > MAX_ODD_PARTS:
-        raise ValueError(
-            Message(
-                "provider.too_many_odd_values",
-                "it is not strict JSON and has more than {most:,} values",
-                most=MAX_ODD_PARTS,
-            )
-        )
+        raise ValueError(Message("it is not strict JSON and has more than {most:,} values", most=MAX_ODD_PARTS))
     try:
         return json.loads(data, parse_constant=lambda _: None)
     except RecursionError as error:

@@ -3,14 +3,14 @@
 One session per provider keeps connections open. A request is retried only if ``retry`` says that nothing of its answer
 has reached the client: after a 429, a 5xx or a failed connection, with growing pauses or as Retry-After says; at once
 with the next key where one is refused or rate-limited. Redirects are not followed, so the key goes to its own
-origin and nowhere else. Limits: ``Limits``.
+origin and nowhere else. Keys are used in turn, and a refused one rests for a while. Limits: ``Limits``.
 """
 
 import asyncio
 import contextlib
 import io
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from http import HTTPStatus
 from importlib import import_module
@@ -19,20 +19,26 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 from toolyard.engine.step_limiter import StepLimiter
 from toolyard.gateway.faults import (
     ChatFailed,
+    ChatFault,
     describe_provider,
     refused_request,
     slow_provider,
     unreachable_provider,
     unreadable_answer,
 )
-from toolyard.gateway.providers.answer import Answer, HttpAnswer, Limits
-from toolyard.gateway.providers.connection_error import advise_on_delay, advise_on_silence, explain_connection_error
+from toolyard.gateway.providers.answer import (
+    Answer,
+    HttpAnswer,
+    Limits,
+    ProviderWait,
+    ResponseBody,
+    WaitListener,
+    ignore_wait,
+)
+from toolyard.gateway.providers.diagnosis import advise_on_delay, advise_on_silence, explain_connection_error
 from toolyard.gateway.providers.endpoint import Endpoint
-from toolyard.gateway.providers.forwarding import ForwardedAnswer, Outgoing
-from toolyard.gateway.providers.key_ring import KeyRing, is_about_key
+from toolyard.gateway.providers.forwarded_answer import ForwardedAnswer, Outgoing
 from toolyard.gateway.providers.provider_json import parse_provider_json
-from toolyard.gateway.providers.response_body import ResponseBody
-from toolyard.gateway.providers.wait import ProviderWait, WaitListener, ignore_wait
 from toolyard.message import Message
 from toolyard.protocol.json import JsonObject
 from toolyard.provider_settings import ProviderOptions
@@ -40,6 +46,7 @@ from toolyard.provider_settings import ProviderOptions
 if TYPE_CHECKING:
     import aiohttp
     from yarl import URL
+
 
 T = TypeVar("T")
 MAX_LIST: Final = 4 * 1024 * 1024  # bytes of a list of models
@@ -98,7 +105,6 @@ def parse_models(name: str, raw: bytes) -> list[JsonObject]:
     if len(raw) > MAX_LIST:
         raise unreadable_answer(
             Message(
-                "provider.model_list_too_large",
                 "{provider} sent a list of models of more than {limit} bytes",
                 provider=describe_provider(name),
                 limit=MAX_LIST,
@@ -107,11 +113,7 @@ def parse_models(name: str, raw: bytes) -> list[JsonObject]:
     try:
         answer = parse_provider_json(raw)
     except ValueError as error:
-        message = Message(
-            "provider.no_model_list",
-            "{provider} sent something that is no list of models",
-            provider=describe_provider(name),
-        )
+        message = Message("{provider} sent something that is no list of models", provider=describe_provider(name))
         raise unreadable_answer(message, raw) from error
     listed = answer.get("data") if isinstance(answer, dict) else None
     listed = listed if isinstance(listed, list) else []
@@ -263,7 +265,6 @@ class HttpUpstream:
         except aiohttp.ServerTimeoutError as error:  # it is a TimeoutError too
             raise slow_provider(
                 Message(
-                    "provider.slow_connection",
                     "{provider} did not take the connection within {seconds:g} s",
                     provider=describe_provider(self.name),
                     seconds=self._limits.connect_s,
@@ -273,7 +274,6 @@ class HttpUpstream:
         except TimeoutError as error:
             raise slow_provider(
                 Message(
-                    "provider.sent_nothing",
                     "{provider} sent nothing within {seconds:g} s",
                     provider=describe_provider(self.name),
                     seconds=patience,
@@ -294,11 +294,7 @@ class HttpUpstream:
 
     def _connections_closed(self) -> ChatFailed:
         return unreachable_provider(
-            self.name,
-            Message(
-                "provider.connections_closed",
-                "its connections are closed, as the server ends or has other settings now",
-            ),
+            self.name, Message("its connections are closed, as the server ends or has other settings now")
         )
 
     async def _read_refusal(self, response: "aiohttp.ClientResponse") -> ChatFailed:
@@ -313,16 +309,10 @@ class HttpUpstream:
         )  # it is sent on as a header
 
     def _describe_endless_list(self) -> str:
-        return Message(
-            "provider.model_list_incomplete",
-            "{provider} did not end its list of models",
-            provider=describe_provider(self.name),
-        )
+        return Message("{provider} did not end its list of models", provider=describe_provider(self.name))
 
     def _describe_endless_refusal(self) -> str:
-        return Message(
-            "provider.refusal_without_end", "{provider} did not end its refusal", provider=describe_provider(self.name)
-        )
+        return Message("{provider} did not end its refusal", provider=describe_provider(self.name))
 
     def _retry_delay(self, failed: ChatFailed, number: int) -> float | None:
         """Return the seconds before the next attempt; None when there is none."""
@@ -353,3 +343,44 @@ class HttpUpstream:
             auto_decompress=False,  # aiohttp's own is unbounded
             read_bufsize=_READ_BYTES,
         )
+
+
+REFUSED_S: Final = 300.0  # rest of a refused key
+BUSY_S: Final = 30.0  # rest of a rate-limited key, unless the provider names another
+MAX_REST_S: Final = 600.0
+_REFUSED = {f"upstream_{status.value}" for status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN)}
+_BUSY = f"upstream_{HTTPStatus.TOO_MANY_REQUESTS.value}"
+
+
+def is_about_key(fault: ChatFault) -> bool:
+    """Return whether another key may be accepted where this one was refused."""
+    return fault.code in _REFUSED or fault.code == _BUSY
+
+
+class KeyRing:
+    """The keys in their order; without any key, requests carry none."""
+
+    def __init__(self, keys: Sequence[str], now: Callable[[], float]) -> None:
+        self._keys: tuple[str | None, ...] = tuple(dict.fromkeys(keys)) or (None,)
+        self._now = now
+        self._next = 0
+        self._rests: dict[str | None, float] = {}  # until when
+
+    def all(self) -> tuple[str | None, ...]:
+        return self._keys
+
+    def in_order(self) -> list[str | None]:
+        """Return the keys for one request: active ones in turn, then resting ones by the end of their rest."""
+        if len(self._keys) == 1:
+            return [self._keys[0]]
+        begin, self._next = self._next, (self._next + 1) % len(self._keys)
+        now = self._now()
+        turned = self._keys[begin:] + self._keys[:begin]
+        return sorted(turned, key=lambda key: max(self._rests.get(key, 0.0) - now, 0.0))
+
+    def rest(self, key: str | None, fault: ChatFault) -> None:
+        """Let a key rest that a provider did not take."""
+        seconds = REFUSED_S if fault.code in _REFUSED else BUSY_S
+        if fault.code == _BUSY and fault.retry_after.isdecimal():
+            seconds = min(float(fault.retry_after), MAX_REST_S)
+        self._rests[key] = self._now() + seconds

@@ -5,6 +5,9 @@ for a provider is that provider's, and so is one that a provider itself was last
 former name of a provider is that provider's; any other goes to the default provider, else to one without a list.
 Without any provider the guide answers for every model. Fallback models are resolved in the same way. A request that
 names no model gets the default model.
+
+A fallback is tried only while nothing of a round was answered. In a later round that repeats no tool: the model that
+stands in gets the results of the calls that have run.
 """
 
 import asyncio
@@ -15,13 +18,13 @@ from http import HTTPStatus
 from types import MappingProxyType
 from typing import Final
 
-from toolyard.gateway.faults import ChatFailed, bad_request
+from toolyard.gateway.faults import ChatFailed, ChatFault, bad_request
+from toolyard.gateway.providers.answer import Answer, ProviderWait, WaitListener, ignore_wait
 from toolyard.gateway.providers.contact import Contact, WatchedUpstream
-from toolyard.gateway.providers.fallback import Fallback
-from toolyard.gateway.providers.forwarding import ForwardedAnswer, Outgoing
+from toolyard.gateway.providers.forwarded_answer import ForwardedAnswer, Outgoing
 from toolyard.gateway.providers.upstream import Upstream
 from toolyard.message import Message
-from toolyard.protocol.json import JsonObject
+from toolyard.protocol.json import Json, JsonObject, json_bytes, json_value
 
 TOUR: Final = "tour"
 _FRESH_S: Final = 15.0
@@ -97,12 +100,12 @@ class Upstreams:
         if upstream is None:
             known = ", ".join(model for one in self._providers.values() for model in one.models)
             what = (
-                Message("chat.no_provider_has", "no model provider has '{model}'", model=model)
+                Message("no model provider has '{model}'", model=model)
                 if model
-                else Message("chat.no_model_named", "the request names no model")
+                else Message("the request names no model")
             )
             raise bad_request(
-                Message("chat.use_one_tour", "{what}: use one of {known}, tour", what=what, known=known),
+                Message("{what}: use one of {known}, tour", what=what, known=known),
                 "model_not_found",
                 HTTPStatus.NOT_FOUND,
             )
@@ -142,9 +145,8 @@ class Upstreams:
         if self._default is None and not self._providers:
             raise bad_request(
                 Message(
-                    "chat.no_provider",
                     "no model provider is set, and the built-in guide can only chat: set OPENAI_BASE_URL and "
-                    "OPENAI_API_KEY, or upstream_url and upstream_key in config.toml",
+                    "OPENAI_API_KEY, or upstream_url and upstream_key in config.toml"
                 ),
                 "no_provider",
             )
@@ -245,3 +247,93 @@ class Upstreams:
 
 def _model(name: str, by: str) -> JsonObject:
     return {"id": name, "object": "model", "created": 0, "owned_by": by}
+
+
+_OF_REQUEST = (
+    HTTPStatus.BAD_REQUEST, HTTPStatus.CONFLICT, HTTPStatus.REQUEST_ENTITY_TOO_LARGE, HTTPStatus.UNPROCESSABLE_ENTITY,
+)  # fmt: skip
+_COMMON = ("role", "content", "refusal", "name", "tool_calls", "function_call")
+_COMMON_OF_CALLS = ("id", "type", "function", "custom")
+
+
+class Fallback:
+    """An Upstream for one turn. ``candidates`` are providers, each with its own name of the model."""
+
+    def __init__(self, candidates: Sequence[tuple[Upstream, str]]) -> None:
+        self._candidates = candidates
+        self._upstream, self._model = candidates[0]
+        self._writers: list[tuple[Upstream, str]] = []  # those that have answered in this turn
+
+    @property
+    def name(self) -> str:
+        return self._upstream.name
+
+    @property
+    def max_rounds(self) -> int | None:
+        return self._upstream.max_rounds
+
+    async def ask(self, body: bytes, *, stream: bool, retry: bool, on_wait: WaitListener = ignore_wait) -> Answer:
+        """Ask the provider that keeps the turn, and the others if it does not answer.
+
+        ``body`` names the first one's model.
+        """
+        current = (self._upstream, self._model)
+        order = [current, *(one for one in self._candidates if one != current)] if retry else [current]
+        first: ChatFailed | None = None
+        for number, (upstream, model) in enumerate(order, 1):
+            is_other = any(writer != (upstream, model) for writer in self._writers)
+            named = self._with_model(body, model, is_other=is_other)
+            try:
+                answer = await upstream.ask(named, stream=stream, retry=retry, on_wait=on_wait)
+            except ChatFailed as failed:
+                if not may_fall_back(failed.fault):
+                    raise
+                _log.warning("%s does not answer for %s: %s", upstream.name, model, failed.fault.message[:500])
+                first = first or failed
+                for following, _ in order[number : number + 1]:
+                    on_wait(ProviderWait(provider=upstream.name, fault=failed.fault, next_provider=following.name))
+            else:
+                self._upstream, self._model = upstream, model
+                self._writers.append((upstream, model))
+                return answer
+        raise first or RuntimeError("there is at least one")
+
+    async def forward(self, request: Outgoing) -> ForwardedAnswer:
+        return await self._upstream.forward(request)
+
+    async def models(self) -> list[JsonObject]:
+        return await self._upstream.models()
+
+    def note_failure(self, failed: ChatFailed) -> None:
+        self._upstream.note_failure(failed)
+
+    async def close(self) -> None:
+        """Do nothing: the providers belong to all turns."""
+
+    def _with_model(self, body: bytes, model: str, *, is_other: bool = False) -> bytes:
+        """Return the request for a model; ``is_other``: another one has written replies in it."""
+        if model == self._candidates[0][1] and not is_other:
+            return body
+        request = json_value(body)
+        messages = request.get("messages")
+        if is_other and isinstance(messages, list):
+            request["messages"] = [_select_common(message) for message in messages]
+        return json_bytes({**request, "model": model})
+
+
+def _select_common(message: Json) -> Json:
+    """Return a message with what every model takes: signed reasoning of another one is refused."""
+    if not isinstance(message, dict) or message.get("role") != "assistant":
+        return message
+    made = {key: value for key, value in message.items() if key in _COMMON}
+    if isinstance(calls := message.get("tool_calls"), list):
+        made["tool_calls"] = [
+            {key: value for key, value in call.items() if key in _COMMON_OF_CALLS} if isinstance(call, dict) else call
+            for call in calls
+        ]
+    return made
+
+
+def may_fall_back(fault: ChatFault) -> bool:
+    """Return whether another provider may succeed: not when the request itself is wrong."""
+    return fault.status not in _OF_REQUEST

@@ -27,6 +27,7 @@ class Head:
     model: str
     is_known: bool = False
     usage: JsonObject = field(default_factory=dict)  # of the rounds before
+    draws_work: bool = False  # the client draws tool work itself, from events
 
     def learn(self, chunk: JsonObject) -> None:
         id_, created, model = chunk.get("id"), chunk.get("created"), chunk.get("model")

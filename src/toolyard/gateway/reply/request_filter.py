@@ -6,8 +6,8 @@ Prose is passed on at once, however it is cut; only text that may begin a reques
 
 from enum import Enum, auto
 
-from toolyard.protocol.markers import WORD, Call, Malformed, Scanner, Text
-from toolyard.protocol.requests.events import add_piece
+from toolyard.protocol.requests.marks import Call, Malformed, Text, add_piece
+from toolyard.protocol.requests.scanner import WORD, Scanner
 
 _MOST = 4  # a start marker has two to four of them
 _LOOKED_AT = 32  # characters that decide whether a line may begin a request

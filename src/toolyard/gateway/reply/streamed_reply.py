@@ -12,18 +12,17 @@ from enum import Enum, auto
 from typing import Final
 
 from toolyard.gateway.faults import ChatFailed, ChatFault, describe_provider, unreadable_answer
-from toolyard.gateway.reply.chunks import Chunk, Head, KeptValue, add_usage, entry_bytes, read_text
-from toolyard.gateway.reply.reply import is_client_first, parse_object
-from toolyard.gateway.reply.request_filter import RequestFilter
+from toolyard.gateway.reply.chunks import Chunk, KeptValue, add_usage, entry_bytes, read_text
+from toolyard.gateway.reply.model_reply import ReplyContext, is_client_first, parse_object
 from toolyard.gateway.sse import data_of
-from toolyard.gateway.tool_calls.native_calls import NativeCalls, Ownership
+from toolyard.gateway.tool_calls.native_calls import NativeCalls
 from toolyard.message import Message
 from toolyard.protocol.json import Json, JsonObject, json_bytes
 
 MAX_TEXT: Final = 4 * 1024 * 1024  # no model writes a quarter of it
 MAX_KEPT: Final = 16 * 1024 * 1024  # with reasoning, arguments, pictures and further fields
 MAX_EVENTS: Final = 500_000
-_WHAT = Message("provider.an_event", "an event")
+_WHAT = Message("an event")
 _SEPARATE = ("role", "content", "tool_calls")
 _MAX_INDEX = 20  # characters
 _MAX_HELD = 64  # chunks at the end of a reply; most have one or two
@@ -65,25 +64,10 @@ class _CallOwner(Enum):
 
 
 class StreamedReply:
-    """``number`` counts the rounds from 1. Without ``looks`` the reply is only passed on, requests included.
-
-    ``kept`` are the bytes that the replies before it have kept.
-    """
-
-    def __init__(
-        self,
-        head: Head,
-        request_filter: RequestFilter,
-        name: str,
-        number: int,
-        owners: Ownership,
-        *,
-        looks: bool,
-        kept: int = 0,
-    ) -> None:
-        self._head, self.request_filter, self._name, self._looks = head, request_filter, name, looks
-        self._is_first = number == 1
-        self._owners = owners
+    def __init__(self, context: ReplyContext) -> None:
+        self._head, self.request_filter = context.head, context.request_filter
+        self._name, self._looks, self._owners = context.provider, context.looks, context.owners
+        self._is_first = context.round == 1
         self._stage = _Stage.STREAMING
         self._call_owner = _CallOwner.NOBODY
         self._held: list[tuple[bytes, bool]] = []  # the end of the reply: events, and whether each is as it came
@@ -91,7 +75,7 @@ class StreamedReply:
         self._text, self._visible_text = KeptValue(), KeptValue()
         self._calls = NativeCalls()
         self._more: dict[str, KeptValue] = {}  # further fields of the message, such as reasoning
-        self._kept = kept  # bytes, but for those of the text and the calls
+        self._kept = context.kept  # bytes, but for those of the text and the calls
         self._events = 0
         self.finish: str | None = None
         self._ends: dict[str, Json] = {}  # of a reply that is only passed on: the finish reason of each choice
@@ -171,14 +155,12 @@ class StreamedReply:
         """Return which limit the reply exceeds."""
         if len(self._text) > MAX_TEXT:
             return Message(
-                "provider.text_too_long",
                 "{provider} sent more than {limit} MiB of text in one reply, so it was stopped here",
                 provider=describe_provider(self._name),
                 limit=MAX_TEXT // 2**20,
             )
         if self.kept_bytes > MAX_KEPT:
             return Message(
-                "provider.reply_too_large",
                 "{provider} sent more than {limit} MiB of reasoning, arguments and text in one answer, so it was "
                 "stopped here",
                 provider=describe_provider(self._name),
@@ -186,7 +168,6 @@ class StreamedReply:
             )
         if self._events > MAX_EVENTS:
             return Message(
-                "provider.too_many_events",
                 "{provider} sent more than {limit:,} events in one reply, so it was stopped here",
                 provider=describe_provider(self._name),
                 limit=MAX_EVENTS,

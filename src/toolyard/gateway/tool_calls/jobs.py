@@ -3,6 +3,9 @@
 At most ``AT_ONCE`` calls of one reply run together. A fire-and-forget call is started and not waited for; it has no
 result, and it outlives its round. A call with a time is scheduled instead of run. A block that cannot be run is
 reported to the model like a result. Cancelling ``run_all`` cancels the calls it started.
+
+A request may narrow what its calls do (``Bounds``). The owner's rules and mode apply in any case. ``auto-safe`` is the
+only mode that permits more, so it takes a key that may answer approvals; it never applies to a call that runs later.
 """
 
 import asyncio
@@ -10,16 +13,19 @@ import contextlib
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from http import HTTPStatus
 from typing import Final
 
+from toolyard.engine.rules import PermissionRequest
+from toolyard.gateway.faults import bad_request
 from toolyard.gateway.ports import ToolPort
 from toolyard.message import Message, add_hint, read_hint
-from toolyard.protocol.call import ToolCall
 from toolyard.protocol.content import Media
 from toolyard.protocol.envelope import Envelope, Status
 from toolyard.protocol.json import Json, JsonObject
-from toolyard.protocol.outcome import Outcome
+from toolyard.protocol.records.assistant_record import Mode
 from toolyard.protocol.request_text import neutralise
+from toolyard.protocol.tool import Outcome, ToolCall, ToolSpec
 
 AT_ONCE: Final = 8
 _STOP_S = 1.0
@@ -205,9 +211,7 @@ def host_result(job: Job, state: JobState, text: str) -> JobResult:
 
 
 def _detached_result(job: Job) -> JobResult:
-    return host_result(
-        job, JobState.BACKGROUND, Message("chat.started_detached", "Started; nobody waits for its result.")
-    )
+    return host_result(job, JobState.BACKGROUND, Message("Started; nobody waits for its result."))
 
 
 async def _cancel_all(tasks: "list[asyncio.Task[JobResult]]") -> None:
@@ -215,3 +219,59 @@ async def _cancel_all(tasks: "list[asyncio.Task[JobResult]]") -> None:
         task.cancel()
     if tasks:
         await asyncio.wait(tasks, timeout=_STOP_S)
+
+
+_MOST = 1000  # tools that a client may name
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    tools: frozenset[str] | None = None  # their names; None: all
+    mode: Mode = Mode.ASK
+
+    def apply(self, job: Job, spec_of: Callable[[str], ToolSpec | None]) -> Job:
+        """Return the job, or one that tells the model why it was refused."""
+        if job.call is None or job.call.unreadable:
+            return job
+        if self.tools is not None and job.call.tool not in self.tools:
+            problem = Message(
+                "This chat may not use {tool}. The tools it may use: {names}.",
+                tool=job.tool,
+                names=", ".join(sorted(self.tools)) or Message("none"),
+            )
+            return replace(job, call=None, problem=problem)
+        if self.mode is Mode.READ_ONLY:
+            spec = spec_of(job.call.tool)
+            if spec is None or not PermissionRequest(call=job.call, spec=spec).is_read_only:
+                problem = Message(
+                    "{tool} would change something, and this chat may only look. Say what you would do instead.",
+                    tool=job.tool,
+                )
+                return replace(job, call=None, problem=problem)
+        if self.mode is Mode.AUTO_SAFE and not job.at:
+            return replace(job, call=replace(job.call, auto_safe=True))
+        return job
+
+
+def parse_bounds(fields: JsonObject, *, may_approve: bool = False) -> Bounds:
+    """Read the bounds from a request's options. Raises ChatFailed. ``may_approve``: the caller may answer approvals."""
+    tools, mode = fields.get("tools"), fields.get("mode", Mode.ASK)
+    if mode not in list(Mode):
+        raise bad_request(Message("'mode' is one of {names}, not '{mode}'", names=", ".join(Mode), mode=str(mode)[:50]))
+    if mode == Mode.AUTO_SAFE and not may_approve:
+        raise bad_request(
+            Message(
+                "'auto-safe' lets calls run that would ask, so it takes a key that may answer them: one with the "
+                "scope 'approve'"
+            ),
+            "forbidden",
+            HTTPStatus.FORBIDDEN,
+        )
+    if tools is not None and not _are_names(tools):
+        raise bad_request(Message("'tools' of 'toolyard' is a list of names, at most {most}", most=_MOST))
+    names = frozenset(str(name) for name in tools) if isinstance(tools, list) else None
+    return Bounds(names, Mode(str(mode)))
+
+
+def _are_names(tools: Json) -> bool:
+    return isinstance(tools, list) and len(tools) <= _MOST and all(isinstance(name, str) for name in tools)

@@ -15,8 +15,8 @@ from toolyard.gateway.ports import ToolPort
 from toolyard.gateway.reply.chunks import KeptValue, entry_bytes
 from toolyard.gateway.tool_calls.jobs import Job
 from toolyard.message import Message
-from toolyard.protocol.call import parse_arguments
 from toolyard.protocol.json import Json, JsonObject
+from toolyard.protocol.tool import parse_arguments
 
 MAX_CALLS: Final = 32
 MAX_REPORTED: Final = 2 * MAX_CALLS  # calls of a reply: those that do not run are reported
@@ -162,9 +162,7 @@ def make_jobs(
         id_ = use_id or f"call_{uuid4().hex}"  # not every provider gives one, and the result has to name it
         arguments, problem = _parse_arguments(call, cut=cut and number == len(calls))
         if number > MAX_CALLS:
-            problem = Message(
-                "chat.too_many_calls", "Only the first {most} calls of a reply are run: send it again.", most=MAX_CALLS
-            )
+            problem = Message("Only the first {most} calls of a reply are run: send it again.", most=MAX_CALLS)
         request = tools.request(name, arguments, caller=caller, maid=None, metadata={})
         made.append(Job(tool=name, call=replace(request, use_id=use_id, unreadable=problem), native_id=id_))
     return made
@@ -176,8 +174,7 @@ def _parse_arguments(call: JsonObject, *, cut: bool) -> tuple[JsonObject, str]:
     written = function.get("arguments") if isinstance(function, dict) else None
     if cut and not written:
         return {}, Message(
-            "chat.call_cut",
-            "The reply was cut before the arguments of this call, so it was not run. Send the whole call again.",
+            "The reply was cut before the arguments of this call, so it was not run. Send the whole call again."
         )
     if isinstance(written, dict):
         return written, ""

@@ -17,10 +17,10 @@ from typing import Final
 
 from toolyard.dialects.mcp_config import KEY, ServerDeclaration, expand_variables, parse_servers
 from toolyard.message import Message
-from toolyard.plugins.environment import HOST_KEYS
-from toolyard.plugins.state_file import StateFile
-from toolyard.protocol.failure import Failure, Reason
+from toolyard.plugins.package.environment import HOST_KEYS
+from toolyard.protocol.envelope import Failure, Reason
 from toolyard.protocol.json import JsonObject
+from toolyard.workspace.home_folder import StateFile
 
 HOME_FILE: Final = "mcp.json"
 PROJECT_FILE: Final = ".mcp.json"
@@ -89,10 +89,7 @@ class Declarations:
             for one in declared:
                 if one.name in servers:
                     twice = Message(
-                        "mcp.server_twice",
-                        "{name} is also in {file}, which counts",
-                        name=one.name,
-                        file=servers[one.name].file,
+                        "{name} is also in {file}, which counts", name=one.name, file=servers[one.name].file
                     )
                     problems.append(_in_file(file.path, twice))
                 servers.setdefault(one.name, ConfiguredServer(declared=one, scope=scope, file=file.path))
@@ -157,17 +154,8 @@ def fill_variables(
     """Fill in variables from the host's environment, except the keys of the host. Raises Failure."""
     denied = next(_denied_variables(declared, secret_keys), None)
     if denied:
-        message = Message(
-            "mcp.asks_key_host",
-            "{name} asks for {denied}, which is a key of this host.",
-            name=declared.name,
-            denied=denied,
-        )
-        raise Failure(
-            Reason.DENIED,
-            message,
-            hint=Message("hint.own_key_in_env", "Write the server's own key into its env instead."),
-        )
+        message = Message("{name} asks for {denied}, which is a key of this host.", name=declared.name, denied=denied)
+        raise Failure(Reason.DENIED, message, hint=Message("Write the server's own key into its env instead."))
 
     def put(text: str) -> str:
         return expand_variables(text, environ)
@@ -183,17 +171,8 @@ def fill_variables(
             headers={key: put(value) for key, value in declared.headers.items()},
         )
     except KeyError as error:
-        message = Message(
-            "mcp.variable_not_set",
-            "{name} needs the variable {args}, which is not set.",
-            name=declared.name,
-            args=error.args[0],
-        )
-        raise Failure(
-            Reason.START_FAILED,
-            message,
-            hint=Message("hint.set_in_environment", "Set it in the environment of Toolyard."),
-        ) from error
+        message = Message("{name} needs the variable {args}, which is not set.", name=declared.name, args=error.args[0])
+        raise Failure(Reason.START_FAILED, message, hint=Message("Set it in the environment of Toolyard.")) from error
 
 
 def _denied_variables(declared: ServerDeclaration, secret_keys: Collection[str]) -> Iterator[str]:
@@ -202,4 +181,4 @@ def _denied_variables(declared: ServerDeclaration, secret_keys: Collection[str])
 
 
 def _in_file(path: Path, problem: str) -> Message:
-    return Message("mcp.problem_in_file", "{file}: {problem}", file=path, problem=problem)
+    return Message("{file}: {problem}", file=path, problem=problem)

@@ -13,7 +13,7 @@ from typing import Final
 
 from toolyard.dialects.plain_name import plain_name
 from toolyard.message import Message
-from toolyard.plugins.prompt_injection import find_injections
+from toolyard.plugins.authoring.prompt_injection import find_injections
 from toolyard.protocol.json import Json, JsonObject, json_problem
 from toolyard.protocol.manifests.safe_text import strip_hidden, truncate
 from toolyard.protocol.tool import Risk, ToolSpec
@@ -93,9 +93,9 @@ def digest_definitions(definitions: Iterable[ToolDefinition]) -> str:
 def find_problem(definition: ToolDefinition) -> str:
     """Return why this tool cannot be offered; empty when it can."""
     if len(json.dumps(definition.to_json())) > _MAX_BYTES:
-        return Message("mcp.description_too_large", "its description is larger than {most} KiB", most=_MAX_BYTES >> 10)
+        return Message("its description is larger than {most} KiB", most=_MAX_BYTES >> 10)
     if json_problem(definition.to_json(), "it"):
-        return Message("mcp.schema_not_json", "its schema cannot be written as JSON")
+        return Message("its schema cannot be written as JSON")
     if definition.schema.get("type", "object") != "object":
-        return Message("mcp.schema_no_object", "its schema is not that of an object")
+        return Message("its schema is not that of an object")
     return ""

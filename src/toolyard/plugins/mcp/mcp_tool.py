@@ -8,12 +8,9 @@ from toolyard.message import Message, strip_period
 from toolyard.plugins.mcp.definition import ToolDefinition
 from toolyard.plugins.mcp.servers import McpServers
 from toolyard.protocol.arguments import coerce_value
-from toolyard.protocol.call import SIGNERS, ToolCall
-from toolyard.protocol.envelope import ErrorCode
-from toolyard.protocol.failure import Failure, Reason
+from toolyard.protocol.envelope import ErrorCode, Failure, Reason
 from toolyard.protocol.json import JsonObject
-from toolyard.protocol.outcome import Result
-from toolyard.protocol.tool import Checkpoint, Risk, ToolSpec, confirm_start
+from toolyard.protocol.tool import SIGNERS, Checkpoint, Result, Risk, ToolCall, ToolSpec, confirm_start
 
 if TYPE_CHECKING:
     from mcp_types import CallToolResult
@@ -69,7 +66,7 @@ class McpTool:
         from mcp.shared.exceptions import MCPError
         from mcp_types import CONNECTION_CLOSED, PARSE_ERROR
 
-        from toolyard.plugins.mcp.stdio_transport import UNREADABLE
+        from toolyard.plugins.mcp.server_start import UNREADABLE
 
         try:
             result = await connection.call(self.definition.name, self._build_arguments(call))
@@ -77,7 +74,7 @@ class McpTool:
             if error.code == PARSE_ERROR and error.message.startswith(UNREADABLE):
                 reason = error.message.partition(": ")[2]
                 if "validation error" in reason:  # of pydantic, which quotes the reply
-                    reason = Message("mcp.unreadable_reply", "its reply is not JSON, or is nested too deeply")
+                    reason = Message("its reply is not JSON, or is nested too deeply")
                 raise self._invalid_output(reason) from error
             raise self._protocol_failure(error.message, is_over=error.code == CONNECTION_CLOSED) from error
         except (RuntimeError, ValueError) as error:  # so the SDK says that a result is none
@@ -90,9 +87,7 @@ class McpTool:
         schema = self._output_schema
         if schema is None or result.is_error:
             return
-        problem: str | None = Message(
-            "mcp.no_structured_content", "it has an output schema but gave no structured content"
-        )
+        problem: str | None = Message("it has an output schema but gave no structured content")
         if result.structured_content is not None or "structured_content" in result.model_fields_set:
             problem = await self._servers.outputs.find_problem(self.server, schema, result.structured_content)
         if problem:
@@ -101,18 +96,11 @@ class McpTool:
     def _protocol_failure(self, message: str, *, is_over: bool) -> Failure:
         """Build the failure for a protocol error; ``is_over``: the connection has ended."""
         if not is_over:
-            return Failure(
-                ErrorCode.EXECUTION_ERROR, message or Message("mcp.reported_error", "The MCP server reported an error.")
-            )
-        ended = Message(
-            "mcp.server_ended_during_call", "The MCP server {server} ended during the call.", server=self.server
-        )
+            return Failure(ErrorCode.EXECUTION_ERROR, message or Message("The MCP server reported an error."))
+        ended = Message("The MCP server {server} ended during the call.", server=self.server)
         if message.lower() not in ("", "connection closed"):
             ended = Message(
-                "mcp.server_ended_why",
-                "The MCP server {server} ended during the call: {why}.",
-                server=self.server,
-                why=strip_period(message),
+                "The MCP server {server} ended during the call: {why}.", server=self.server, why=strip_period(message)
             )
         return Failure(Reason.CRASHED, ended)
 
@@ -120,7 +108,6 @@ class McpTool:
         return Failure(
             Reason.INVALID_OUTPUT,
             Message(
-                "mcp.unusable_result",
                 "{name} gave no usable result: {problem}.",
                 name=self._spec.name,
                 problem=problem if isinstance(problem, Message) else problem[:500],

@@ -19,14 +19,14 @@ from typing import TYPE_CHECKING, Final
 
 from toolyard.confinement.profile import Profile
 from toolyard.confinement.program_files import list_program_trees
-from toolyard.plugins.launch import ChildProcess, Launch
-from toolyard.plugins.pipes import PipeReader
+from toolyard.plugins.process.launch import ChildProcess, Launch
+from toolyard.plugins.process.pipes import PipeReader
 from toolyard.protocol.json import Json
-from toolyard.protocol.manifest import Limits
+from toolyard.protocol.manifests.manifest import Limits
 
 if TYPE_CHECKING:
-    from toolyard.plugins.children import Children
-    from toolyard.plugins.launch import Starter
+    from toolyard.plugins.process.children import Children
+    from toolyard.plugins.process.launch import Starter
 
 CPU_S: Final = 2.0
 ANSWER_S: Final = 30.0  # for one check, however slow the machine is; its processor time has a limit of its own

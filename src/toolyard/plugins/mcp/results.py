@@ -10,14 +10,12 @@ from typing import Any
 import mcp_types as types
 
 from toolyard.message import Message
-from toolyard.protocol.envelope import ErrorCode
-from toolyard.protocol.failure import Failure
+from toolyard.protocol.envelope import ErrorCode, Failure
 from toolyard.protocol.json import Json, JsonObject
-from toolyard.protocol.outcome import Result
-from toolyard.protocol.plugin_content import read_parts
-from toolyard.protocol.plugin_result import build_structured_result, read_plugin_result
-from toolyard.protocol.plugin_text import to_pretty_json
-from toolyard.protocol.shown_outcome import is_repeated, is_written
+from toolyard.protocol.plugin_answers.plugin_content import read_parts, to_pretty_json
+from toolyard.protocol.plugin_answers.plugin_result import build_structured_result, read_plugin_result
+from toolyard.protocol.tool import Result
+from toolyard.protocol.truncation import is_repeated, is_written
 
 
 def to_result(tool: str, result: types.CallToolResult) -> Result:
@@ -28,9 +26,7 @@ def to_result(tool: str, result: types.CallToolResult) -> Result:
         return _add_mcp(read_plugin_result(tool, structured), mcp)
     content: list[Json] = [_to_part(block) for block in result.content]
     if result.is_error:
-        message = "\n".join(_split(content)[0]).strip() or Message(
-            "mcp.failed_silently", "{tool} failed and did not say why.", tool=tool
-        )
+        message = "\n".join(_split(content)[0]).strip() or Message("{tool} failed and did not say why.", tool=tool)
         raise Failure(ErrorCode.EXECUTION_ERROR, message, data=structured if isinstance(structured, dict) else {})
     if not has_structured:
         return _add_mcp(read_plugin_result(tool, {"status": "success", "result": {"content": content}}), mcp)

@@ -21,9 +21,9 @@ from toolyard.confinement.program_files import (
     list_program_trees,
 )
 from toolyard.dialects.mcp_config import ServerDeclaration
-from toolyard.plugins.config_paths import is_shared_folder
-from toolyard.plugins.fingerprint import is_code
-from toolyard.plugins.plugin_access import (
+from toolyard.plugins.package.config_env import is_shared_folder
+from toolyard.plugins.package.fingerprint import is_code
+from toolyard.plugins.package.plugin_access import (
     ConfinementPolicy,
     build_access_profile,
     find_links,

@@ -16,29 +16,30 @@ from typing import TYPE_CHECKING, Final
 from toolyard.dialects.mcp_config import ServerDeclaration
 from toolyard.message import Message, join_messages, join_sentences
 from toolyard.own_command import FOR_DEFAULT_HOME, OwnCommand
-from toolyard.plugins.access_denial import AccessDenial, find_denial
-from toolyard.plugins.access_text import describe_access, describe_links
-from toolyard.plugins.environment import is_secret_name
-from toolyard.plugins.granted_folders import describe_missing_paths, list_missing_paths
-from toolyard.plugins.mcp.backoff import MAX_CRASHES, WITHIN_S, Backoff
+from toolyard.plugins.advice import AccessDenial, find_denial
 from toolyard.plugins.mcp.declarations import ConfiguredServer, Declarations, fill_variables
 from toolyard.plugins.mcp.definition import ToolDefinition, ToolListing
 from toolyard.plugins.mcp.output_check import OutputChecker
-from toolyard.plugins.mcp.pending_tools import PendingTools
-from toolyard.plugins.mcp.pins import Pin, Pins
+from toolyard.plugins.mcp.pins import PendingTools, Pin, Pins, ToolGate, describe_pending, find_pending
 from toolyard.plugins.mcp.server_access import effective_server_access, list_server_links
-from toolyard.plugins.mcp.server_log import ServerLog
-from toolyard.plugins.mcp.tool_gate import ToolGate, describe_pending, find_pending
-from toolyard.plugins.network_services import NetworkServices
-from toolyard.plugins.plugin_access import ConfinementPolicy
-from toolyard.plugins.trust import NO_LINKS
+from toolyard.plugins.mcp.server_health import MAX_CRASHES, WITHIN_S, Backoff, ServerLog
+from toolyard.plugins.package.config_env import is_secret_name
+from toolyard.plugins.package.plugin_access import (
+    ConfinementPolicy,
+    describe_access,
+    describe_links,
+    describe_missing_paths,
+    list_missing_paths,
+)
+from toolyard.plugins.package.trust import NO_LINKS
+from toolyard.plugins.process.network_services import NetworkServices
 from toolyard.protocol.access import ANY_HOST, Access
-from toolyard.protocol.failure import Failure, Reason
+from toolyard.protocol.envelope import Failure, Reason
 
 if TYPE_CHECKING:
-    from toolyard.plugins.children import Children
-    from toolyard.plugins.launch import Starter
     from toolyard.plugins.mcp.connection import Connection
+    from toolyard.plugins.process.children import Children
+    from toolyard.plugins.process.launch import Starter
 
 AT_ONCE: Final = 8  # calls to one server
 
@@ -213,7 +214,6 @@ class McpServers:
             raise Failure(
                 Reason.DENIED,
                 Message(
-                    "mcp.unseen_link",
                     "The MCP server {name} needs a new review: {path} leads to {lead} by a link, which nobody has "
                     "allowed.",
                     name=entry.name,
@@ -241,10 +241,7 @@ class McpServers:
                 return await running.list_tools()
             except (MCPError, RuntimeError, ValueError) as error:
                 message = Message(
-                    "mcp.tool_list_failed",
-                    "The MCP server {name} does not list its tools: {error}.",
-                    name=entry.name,
-                    error=str(error)[:300],
+                    "The MCP server {name} does not list its tools: {error}.", name=entry.name, error=str(error)[:300]
                 )
                 raise Failure(Reason.INVALID_OUTPUT, message) from error
         gate = ToolGate(entry.name, lambda: None, self._allow_command(entry.name))
@@ -260,7 +257,6 @@ class McpServers:
             explained = self._explain_start(entry.name, failure)
             if unseen := describe_links(self.find_unseen_links(entry)):
                 step = Message(
-                    "hint.mcp_unseen_link",
                     "It was started without what it reaches by links ({links}): '{command}' shows them first.",
                     links=join_messages(unseen),
                     command=self._allow_command(entry.name),
@@ -286,7 +282,6 @@ class McpServers:
         is_network = host or denial is AccessDenial.NETWORK
         more = f'"network": ["{host or "api.example.com"}"]' if is_network else '"write": ["/path/to/folder"]'
         step = Message(
-            "hint.mcp_permissions",
             "Toolyard confines it, and that may be the reason. Its owner can let it reach more with "
             "\"permissions\": {access} in its entry of mcp.json, and then '{command}'.",
             access=f"{{{more}}}",
@@ -312,7 +307,7 @@ class McpServers:
         from toolyard.plugins.mcp.server_start import start_server
 
         if self._closed:
-            raise Failure(Reason.CANCELLED, Message("mcp.toolyard_closing", "This Toolyard is closing."))
+            raise Failure(Reason.CANCELLED, Message("This Toolyard is closing."))
         try:
             connection = await start_server(
                 entry.name, self._fill_variables(entry), self.context, server.log, server.gate, links
@@ -403,7 +398,6 @@ def _reset_backoff(server: _Server, review: str) -> None:
 def _require_startable(name: str, server: _Server, allow: str) -> None:
     if server.backoff.is_failed:
         message = Message(
-            "mcp.crashed_too_often",
             "The MCP server {name} has crashed {max_crashes} times in {within_s:g} s and is not started again.",
             name=name,
             max_crashes=MAX_CRASHES,
@@ -412,27 +406,18 @@ def _require_startable(name: str, server: _Server, allow: str) -> None:
         raise Failure(
             Reason.START_FAILED,
             Message(
-                "mcp.last_output",
-                "{message} It last said: {output}",
-                message=message,
-                output=server.log.last_lines or Message("mcp.nothing", "nothing"),
+                "{message} It last said: {output}", message=message, output=server.log.last_lines or Message("nothing")
             ),
             hint=Message(
-                "hint.log_and_start",
-                "Its owner finds more in {log}, and starts it with '{command}'.",
-                log=server.log.path,
-                command=allow,
+                "Its owner finds more in {log}, and starts it with '{command}'.", log=server.log.path, command=allow
             ),
         )
     wait_s = server.backoff.wait_s
     if wait_s > 0:
         message = Message(
-            "mcp.restart_pending",
-            "The MCP server {name} has just crashed; it is started again in {wait_s:.1f} s.",
-            name=name,
-            wait_s=wait_s,
+            "The MCP server {name} has just crashed; it is started again in {wait_s:.1f} s.", name=name, wait_s=wait_s
         )
-        hint = Message("hint.try_then", "Try again then.")
+        hint = Message("Try again then.")
         raise Failure(Reason.BUSY, message, hint=hint, context={"retry_after_s": math.ceil(wait_s)})
 
 
@@ -442,24 +427,18 @@ def _add_last_lines(failure: Failure, log: ServerLog) -> Failure:
         return failure
     message = failure.message
     if log.last_lines:
-        message = Message("mcp.with_output", "{message} It said: {output}", message=message, output=log.last_lines)
-    return Failure(
-        Reason.START_FAILED, message, hint=Message("hint.more_in_log", "Its owner finds more in {log}.", log=log.path)
-    )
+        message = Message("{message} It said: {output}", message=message, output=log.last_lines)
+    return Failure(Reason.START_FAILED, message, hint=Message("Its owner finds more in {log}.", log=log.path))
 
 
 def _refusal(name: str, state: ServerState | None, allow: str) -> Failure:
     why = {
-        None: Message("mcp.not_configured", "is not configured any more"),
-        ServerState.DISABLED: Message("mcp.is_disabled", "is disabled"),
-        ServerState.CHANGED: Message("mcp.changed_since_allowed", "is no longer what its owner has allowed"),
-    }.get(state, Message("mcp.not_allowed_yet", "has not been allowed yet"))
-    return Failure(
-        Reason.DENIED,
-        Message("mcp.mcp_server", "The MCP server {name} {why}.", name=name, why=why),
-        hint=_look_hint(allow),
-    )
+        None: Message("is not configured any more"),
+        ServerState.DISABLED: Message("is disabled"),
+        ServerState.CHANGED: Message("is no longer what its owner has allowed"),
+    }.get(state, Message("has not been allowed yet"))
+    return Failure(Reason.DENIED, Message("The MCP server {name} {why}.", name=name, why=why), hint=_look_hint(allow))
 
 
 def _look_hint(allow: str) -> Message:
-    return Message("hint.look_with", "Its owner can look at it with '{command}'.", command=allow)
+    return Message("Its owner can look at it with '{command}'.", command=allow)

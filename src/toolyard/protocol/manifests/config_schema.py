@@ -6,9 +6,8 @@ from dataclasses import replace
 
 from toolyard.message import Message
 from toolyard.protocol.json import Json
-from toolyard.protocol.manifests.fields import Fields
-from toolyard.protocol.manifests.values import ConfigKey
-from toolyard.protocol.manifests.words import Need, find_need, parse_type
+from toolyard.protocol.manifests.fields import Fields, Need, find_need, parse_type
+from toolyard.protocol.manifests.manifest import ConfigKey
 
 _SCALARS = ("string", "integer", "number", "boolean")
 _SHORT = re.compile(r"\s*([A-Za-z\u4e00-\u9fff]+)\s*(?:[(（]([^)）]*)[)）])?\s*[,，:：-]?\s*(.*)", re.DOTALL)
@@ -34,8 +33,8 @@ def parse_config_keys(manifest: Fields) -> tuple[ConfigKey, ...]:
         if not _KEY.fullmatch(key.name):
             schema.note(
                 key.name,
-                Message("manifest.cannot_name_setting", "{name!r} cannot be the name of a setting.", name=key.name),
-                Message("manifest.use_letters_digits", "Use letters, digits and _."),
+                Message("{name!r} cannot be the name of a setting.", name=key.name),
+                Message("Use letters, digits and _."),
             )
         else:
             keys.setdefault(key.name, key)
@@ -56,8 +55,8 @@ def _parse_listed(schema: Fields, number: int, item: Json) -> Iterator[ConfigKey
     else:
         schema.note(
             number,
-            Message("manifest.setting_without_name", "This setting has no name. It is ignored."),
-            Message("manifest.add_setting_key", 'Give it "key": the name of the setting.'),
+            Message("This setting has no name. It is ignored."),
+            Message('Give it "key": the name of the setting.'),
         )
 
 
@@ -73,12 +72,8 @@ def _parse_key(schema: Fields, step: str | int, name: str, form: Json, texts: Js
     if not isinstance(form, dict):
         schema.note(
             step,
-            Message(
-                "manifest.setting_without_type",
-                "The setting {name!r} has no type. It is taken as a text.",
-                name=name,
-            ),
-            Message("manifest.write_setting_type", 'Write {{"type": "string"}}.'),
+            Message("The setting {name!r} has no type. It is taken as a text.", name=name),
+            Message('Write {{"type": "string"}}.'),
         )
         return ConfigKey(name=name, description=text)
     fields = Fields(form, (*schema.path, step), schema.faults)
@@ -104,11 +99,7 @@ def _parse_type(schema: Fields, step: str | int, word: str) -> str:
     if kind is None:
         schema.note(
             step,
-            Message(
-                "manifest.unknown_setting_type",
-                "The type {word!r} is not known. It is taken as a text.",
-                word=word,
-            ),
-            Message("manifest.use_types", "Use {names}.", names=", ".join(_SCALARS)),
+            Message("The type {word!r} is not known. It is taken as a text.", word=word),
+            Message("Use {names}.", names=", ".join(_SCALARS)),
         )
     return kind if kind in _SCALARS else "string"

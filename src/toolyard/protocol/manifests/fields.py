@@ -2,11 +2,15 @@
 
 What has a wrong type is noted with its path and counts as missing. It is a warning, as long as the plugin runs without
 it just as safely; a field that protects or that nothing works without is ``vital``: then the manifest is refused.
+
+The words for types, and for required or optional, are those that manifests written by hand use, in English and Chinese.
 """
 
 import json
 import math
+import re
 from collections.abc import Collection, Iterator
+from enum import Enum, auto
 
 from toolyard.message import Message
 from toolyard.protocol.arguments import find_nearest
@@ -14,13 +18,30 @@ from toolyard.protocol.json import Json, JsonObject
 from toolyard.protocol.manifests.manifest_json import Fault, JsonPath
 
 _WORDS = {
-    bool: Message("manifest.true_or_false", "true or false"),
-    int: Message("manifest.number", "a number"),
-    float: Message("manifest.number", "a number"),
-    str: Message("manifest.text", "a text"),
-    list: Message("manifest.list", "a list"),
-    dict: Message("manifest.object", "an object"),
+    bool: Message("true or false"),
+    int: Message("a number"),
+    float: Message("a number"),
+    str: Message("a text"),
+    list: Message("a list"),
+    dict: Message("an object"),
 }
+_TYPES = {
+    "string": "string str text char password secret url uri path file date enum 字符串 文本 字符 日期 枚举 路径",
+    "integer": "integer int long 整数 整型",
+    "number": "number float double decimal numeric 数字 数值 浮点数 浮点 小数",
+    "boolean": "boolean bool 布尔 布尔值 布尔型",
+    "array": "array list json数组 数组 列表 字符串数组 数字数组 string[] number[] json-array",
+    "object": "object dict json map json对象 对象 字典",
+}
+_KIND = {word: kind for kind, words in _TYPES.items() for word in words.split()}
+_MAX_ASIDE = 300  # characters of a remark about one parameter
+_SPLIT = re.compile(r"[,，;；/|、]|\s+or\s+|或者?", re.IGNORECASE)
+# a need that depends on something else is no plain one
+_CONDITIONAL = re.compile(
+    r"时|当|如果|若|仅|除非|二选一|三选一|多选一|任选|至少|之一|或"
+    r"|\b(?:if|when|unless|only|either|or|at least|one of|depending|except)\b",
+    re.IGNORECASE,
+)
 
 
 class Fields:
@@ -36,20 +57,12 @@ class Fields:
         full_name = ".".join(str(part) for part in (*self.path, name))
         written = find_nearest(name, [key for key in self.value if key not in known])
         if written is None:
-            self.note(None, Message("manifest.missing", "'{name}' is missing.", name=full_name), fix, warning=False)
+            self.note(None, Message("'{name}' is missing.", name=full_name), fix, warning=False)
         else:
             message = Message(
-                "manifest.misspelt_key",
-                "'{full_name}' is missing, and '{written}' is not known.",
-                full_name=full_name,
-                written=written,
+                "'{full_name}' is missing, and '{written}' is not known.", full_name=full_name, written=written
             )
-            self.note(
-                written,
-                message,
-                Message("manifest.write_instead", "Did you mean '{name}'? Write it instead.", name=name),
-                warning=False,
-            )
+            self.note(written, message, Message("Did you mean '{name}'? Write it instead.", name=name), warning=False)
 
     def note_misspelt(self, known: Collection[str]) -> None:
         """Warn of unknown members that are almost spelt like an absent known one."""
@@ -61,8 +74,8 @@ class Fields:
             if meant := find_nearest(name, absent, like=0.8):
                 self.note(
                     name,
-                    Message("manifest.unknown_key", "'{name}' is not known. It is ignored.", name=name),
-                    Message("manifest.did_you_mean_key", "Did you mean '{meant}'?", meant=meant),
+                    Message("'{name}' is not known. It is ignored.", name=name),
+                    Message("Did you mean '{meant}'?", meant=meant),
                 )
 
     def text(self, name: str, default: str = "") -> str:
@@ -72,7 +85,7 @@ class Fields:
         if isinstance(value, int | float) and not isinstance(value, bool):
             return json.dumps(value)
         if not isinstance(value, str):
-            self._note_wrong_type(name, Message("manifest.text", "a text"), vital=False)
+            self._note_wrong_type(name, Message("a text"), vital=False)
             return default
         return value
 
@@ -83,7 +96,7 @@ class Fields:
         if isinstance(value, bool):
             return value
         if value is not None:
-            self._note_wrong_type(name, Message("manifest.true_or_false", "true or false"), vital=vital)
+            self._note_wrong_type(name, Message("true or false"), vital=vital)
         return default
 
     def number(self, name: str, low: float, high: float, *, integer: bool = False, vital: bool = False) -> float | None:
@@ -93,15 +106,9 @@ class Fields:
             return None
         number = to_number(value)
         if number is None or not low <= number <= high or (integer and not number.is_integer()):
-            kind = (
-                Message("manifest.whole_number", "a whole number")
-                if integer
-                else Message("manifest.number", "a number")
-            )
+            kind = Message("a whole number") if integer else Message("a number")
             self._note_wrong_type(
-                name,
-                Message("manifest.number_in_range", "{kind} from {low:g} to {high:g}", kind=kind, low=low, high=high),
-                vital=vital,
+                name, Message("{kind} from {low:g} to {high:g}", kind=kind, low=low, high=high), vital=vital
             )
             return None
         return number
@@ -109,13 +116,13 @@ class Fields:
     def nested(self, name: str, *, vital: bool = False) -> "Fields":
         value = self.value.get(name)
         if value is not None and not isinstance(value, dict):
-            self._note_wrong_type(name, Message("manifest.object", "an object"), vital=vital)
+            self._note_wrong_type(name, Message("an object"), vital=vital)
         return Fields(value if isinstance(value, dict) else {}, (*self.path, name), self.faults)
 
     def items(self, name: str) -> Iterator[tuple[int, Json]]:
         value = self.value.get(name)
         if value is not None and not isinstance(value, list):
-            self._note_wrong_type(name, Message("manifest.list", "a list"), vital=False)
+            self._note_wrong_type(name, Message("a list"), vital=False)
         yield from enumerate(value if isinstance(value, list) else [])
 
     def _note_wrong_type(self, name: str, expected: str, *, vital: bool) -> None:
@@ -125,16 +132,11 @@ class Fields:
         )
         shown_value = shown_value if len(shown_value) <= 60 else shown_value[:57] + "..."
         message = (
-            Message("manifest.wrong_value", "'{name}' is {value}.", name=name, value=shown_value)
+            Message("'{name}' is {value}.", name=name, value=shown_value)
             if vital
-            else Message("manifest.ignored_value", "'{name}' is {value}. It is ignored.", name=name, value=shown_value)
+            else Message("'{name}' is {value}. It is ignored.", name=name, value=shown_value)
         )
-        self.note(
-            name,
-            message,
-            Message("manifest.make_or_remove", "Make it {expected}, or remove it.", expected=expected),
-            warning=not vital,
-        )
+        self.note(name, message, Message("Make it {expected}, or remove it.", expected=expected), warning=not vital)
 
 
 def to_number(value: Json) -> float | None:
@@ -154,3 +156,63 @@ def to_number(value: Json) -> float | None:
 
 def describe_kind(value: Json) -> str:
     return "null" if value is None else _WORDS[type(value)]
+
+
+class Need(Enum):
+    REQUIRED = auto()
+    OPTIONAL = auto()
+
+
+_NEEDS = {
+    Need.REQUIRED: "必需 必须 必填 必要 必选 必传 required mandatory",
+    Need.OPTIONAL: "可选 选填 可不填 可省略 非必需 非必填 非必须 optional",
+}
+
+_NEED = {word: need for need, words in _NEEDS.items() for word in words.split()}
+
+_FIRST = re.compile(
+    rf"\s*[(（\[【*]*\s*({'|'.join(_NEED)})(?:参数|项|的)?(?=[\s,，。.;；:：)）\]】*]|$)", re.IGNORECASE
+)
+
+
+def parse_type(word: str) -> str | None:
+    """Return the JSON type that ``word`` names, or None."""
+    return _KIND.get(word.strip().strip("`'\"").lower())
+
+
+def find_types(text: str) -> tuple[str, ...]:
+    """Return the types named in ``字符串或JSON数组, 必需``, in their order."""
+    return tuple(dict.fromkeys(kind for word in _split_words(text) if (kind := parse_type(word))))
+
+
+def find_need(text: str) -> Need | None:
+    """Return the need in ``字符串, 必需, 默认 5``; one under a condition counts as optional."""
+    words = _split_words(text)
+    needs = {_parse_need(word) for word in words} - {None}
+    if needs == {Need.REQUIRED}:
+        remarks = " ".join(word for word in words if not parse_type(word))
+        return Need.OPTIONAL if is_conditional(remarks) else Need.REQUIRED
+    return Need.OPTIONAL if needs else None
+
+
+def leading_need(text: str) -> Need | None:
+    """Return the need that ``(可选) how many`` or ``必填，the text`` begins with."""
+    match = _FIRST.match(text)
+    return _NEED[match[1].lower()] if match else None
+
+
+def strip_need(text: str) -> str:
+    match = _FIRST.match(text)
+    return text[match.end() :].lstrip(" \t,，。.;；:：)）]】*") if match else text.strip()
+
+
+def is_conditional(text: str) -> bool:
+    return _CONDITIONAL.search(text) is not None
+
+
+def _split_words(text: str) -> list[str]:
+    return _SPLIT.split(" ".join(text[:_MAX_ASIDE].split()))
+
+
+def _parse_need(word: str) -> Need | None:
+    return _NEED.get(re.sub(r"(?:参数|项|的)$", "", word.strip().strip("*`").lower()))

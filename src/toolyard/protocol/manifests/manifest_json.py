@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from toolyard.message import Message
+from toolyard.protocol.edits.json_text import Container, read_container
 from toolyard.protocol.json import Json, JsonObject, json_problem
-from toolyard.protocol.json_text import Container, read_container
 
 MAX_BYTES = 2**20
 MAX_DEPTH = 50
@@ -37,8 +37,8 @@ def parse_json(text: str) -> tuple[JsonObject | None, list[Fault]]:
     if len(text) > MAX_BYTES or len(text.encode(errors="surrogatepass")) > MAX_BYTES:
         return None, [
             Fault(
-                message=Message("manifest.too_large", "The manifest is larger than {limit} bytes.", limit=MAX_BYTES),
-                fix=Message("manifest.shorten_texts", "Shorten its texts."),
+                message=Message("The manifest is larger than {limit} bytes.", limit=MAX_BYTES),
+                fix=Message("Shorten its texts."),
                 at=0,
             )
         ]
@@ -60,10 +60,9 @@ def _blank_comment(match: re.Match[str]) -> str:
 def _comment_fault(text: str, plain: str) -> Fault:
     at = next(number for number, pair in enumerate(zip(text, plain, strict=True)) if pair[0] != pair[1])
     message = Message(
-        "manifest.comment_ignored",
-        "There is a comment, which JSON does not have. It is ignored here; VCPToolBox refuses the manifest.",
+        "There is a comment, which JSON does not have. It is ignored here; VCPToolBox refuses the manifest."
     )
-    return Fault(message=message, fix=Message("manifest.remove_comments", "Remove the comments."), at=at, warning=True)
+    return Fault(message=message, fix=Message("Remove the comments."), at=at, warning=True)
 
 
 def _parse_plain(text: str) -> tuple[JsonObject | None, list[Fault]]:
@@ -74,21 +73,15 @@ def _parse_plain(text: str) -> tuple[JsonObject | None, list[Fault]]:
         return None, [_explain_error(text, error)]
     except (ValueError, RecursionError) as error:
         message = (
-            Message("manifest.nested_too_deeply", "The manifest is nested too deeply.")
+            Message("The manifest is nested too deeply.")
             if isinstance(error, RecursionError)
-            else Message("manifest.unreadable", "The manifest cannot be read: {error}.", error=error)
+            else Message("The manifest cannot be read: {error}.", error=error)
         )
-        return None, [
-            Fault(
-                message=message,
-                fix=Message("manifest.write_plain_json", "Write it as plain JSON."),
-                at=0,
-            )
-        ]
+        return None, [Fault(message=message, fix=Message("Write it as plain JSON."), at=0)]
     if not isinstance(value, dict):
         fault = Fault(
-            message=Message("manifest.not_an_object", "The manifest is not a JSON object."),
-            fix=Message("manifest.begin_with_brace", "Begin it with {{ and end it with }}."),
+            message=Message("The manifest is not a JSON object."),
+            fix=Message("Begin it with {{ and end it with }}."),
             at=0,
         )
         return None, [fault]
@@ -132,17 +125,11 @@ def _build_object(pairs: list[tuple[str, Json]], repeated: list[str]) -> JsonObj
 
 def _find_unreadable(value: JsonObject) -> Iterator[Fault]:
     for key, inner in value.items():
-        problem = (
-            json_problem(key, Message("manifest.name", "its name"))
-            or json_problem(inner, "it")
-            or _depth_problem(inner)
-        )
+        problem = json_problem(key, Message("its name")) or json_problem(inner, "it") or _depth_problem(inner)
         if problem:
             yield Fault(
-                message=Message(
-                    "manifest.unreadable_key", "{key!r} cannot be read: {problem}.", key=key, problem=problem
-                ),
-                fix=Message("manifest.write_plain_json_values", "Write plain JSON values."),
+                message=Message("{key!r} cannot be read: {problem}.", key=key, problem=problem),
+                fix=Message("Write plain JSON values."),
                 path=(key,),
             )
 
@@ -158,7 +145,7 @@ def _depth_problem(value: Json) -> str | None:
             for inner in (item.values() if isinstance(item, dict) else item)
         ]
         if depth > MAX_DEPTH and level:
-            return Message("manifest.too_deep", "it is nested deeper than {max_depth} levels", max_depth=MAX_DEPTH)
+            return Message("it is nested deeper than {max_depth} levels", max_depth=MAX_DEPTH)
     return None
 
 
@@ -171,12 +158,8 @@ def _find_duplicates(text: str) -> list[Fault]:
         for number, part in enumerate(read_container(text, at).parts):
             step: str | int = part.key if text[at] == "{" else number
             if isinstance(step, str) and step in seen:
-                message = Message(
-                    "manifest.duplicate_key",
-                    "The key {key} stands twice in one object.",
-                    key=json.dumps(step, ensure_ascii=False),
-                )
-                fix = Message("manifest.keep_one", "Keep one of the two.")
+                message = Message("The key {key} stands twice in one object.", key=json.dumps(step, ensure_ascii=False))
+                fix = Message("Keep one of the two.")
                 faults.append(Fault(message=message, fix=fix, path=(*path, step), at=part.start))
             elif isinstance(step, str):
                 seen.add(step)
@@ -188,16 +171,16 @@ def _find_duplicates(text: str) -> list[Fault]:
 _DECODER_REASONS: dict[str, str] = {  # the words of Python's decoder
     reason: reason
     for reason in (
-        Message("json.value_expected", "Expecting value"),
-        Message("json.comma_expected", "Expecting ',' delimiter"),
-        Message("json.colon_expected", "Expecting ':' delimiter"),
-        Message("json.key_expected", "Expecting property name enclosed in double quotes"),
-        Message("json.text_without_end", "Unterminated string starting at"),
-        Message("json.extra_data", "Extra data"),
-        Message("json.control_character", "Invalid control character at"),
-        Message("json.invalid_escape", "Invalid \\escape"),
-        Message("json.comma_before_end_of_object", "Illegal trailing comma before end of object"),
-        Message("json.comma_before_end_of_array", "Illegal trailing comma before end of array"),
+        Message("Expecting value"),
+        Message("Expecting ',' delimiter"),
+        Message("Expecting ':' delimiter"),
+        Message("Expecting property name enclosed in double quotes"),
+        Message("Unterminated string starting at"),
+        Message("Extra data"),
+        Message("Invalid control character at"),
+        Message("Invalid \\escape"),
+        Message("Illegal trailing comma before end of object"),
+        Message("Illegal trailing comma before end of array"),
     )
 }
 _STRING_OR_COMMENT = re.compile(r'"[^"\\\n]*(?:\\.[^"\\\n]*)*"?|//[^\n]*|/\*.*?(?:\*/|\Z)', re.DOTALL)
@@ -215,58 +198,56 @@ def _explain_error(text: str, error: json.JSONDecodeError) -> Fault:
     rest = text[at:]
     if text.startswith("\ufeff"):
         message, fix, at = (
-            Message("manifest.byte_order_mark", "The file begins with a byte order mark."),
-            Message("manifest.save_without_bom", "Save it as UTF-8 without BOM."),
+            Message("The file begins with a byte order mark."),
+            Message("Save it as UTF-8 without BOM."),
             0,
         )
     elif not text.strip():
         message, fix, at = (
-            Message("manifest.file_empty", "The file is empty."),
-            Message("manifest.write_or_remove", "Write the manifest, or remove the file."),
+            Message("The file is empty."),
+            Message("Write the manifest, or remove the file."),
             0,
         )
     elif rest.startswith("#"):
         message, fix = (
-            Message("manifest.hash_comment", "There is a comment with #, which JSON does not have."),
-            Message("manifest.remove_comment", "Remove the comment."),
+            Message("There is a comment with #, which JSON does not have."),
+            Message("Remove the comment."),
         )
     elif _LAST_COMMA.match(rest):  # Python 3.13 names the comma, older ones what follows it
         message, fix = (
-            Message("manifest.comma_after_last_entry", "There is a comma after the last entry."),
-            Message("manifest.remove_comma", "Remove the comma."),
+            Message("There is a comma after the last entry."),
+            Message("Remove the comma."),
         )
     elif rest.startswith(","):
         message, fix = (
-            Message("manifest.lone_comma", "There is a comma with nothing before or after it."),
-            Message("manifest.remove_comma", "Remove the comma."),
+            Message("There is a comma with nothing before or after it."),
+            Message("Remove the comma."),
         )
     elif rest.startswith(("}", "]")) and before.endswith(","):
         message, fix, at = (
-            Message("manifest.comma_after_last_entry", "There is a comma after the last entry."),
-            Message("manifest.remove_comma", "Remove the comma."),
+            Message("There is a comma after the last entry."),
+            Message("Remove the comma."),
             len(before) - 1,
         )
     elif rest.startswith(("'", "“", "”")):
         message, fix = (
-            Message("manifest.wrong_quotes", "A text stands in quotes that are not JSON's."),
-            Message("manifest.write_straight_double_quotes", 'Write it in straight double quotes: "...".'),
+            Message("A text stands in quotes that are not JSON's."),
+            Message('Write it in straight double quotes: "...".'),
         )
     elif _MARKDOWN.match(text):
         message, fix, at = (
-            Message("manifest.markdown", "The file is Markdown around JSON."),
-            Message("manifest.keep_between_fences", "Keep only what stands between the fences."),
+            Message("The file is Markdown around JSON."),
+            Message("Keep only what stands between the fences."),
             0,
         )
     elif not rest:
         message, fix = (
-            Message("manifest.incomplete_json", "The text ends before the JSON is complete."),
-            Message("manifest.close_what_is_open", "Close what is still open: a quote, ] or }}."),
+            Message("The text ends before the JSON is complete."),
+            Message("Close what is still open: a quote, ] or }}."),
         )
     else:
         message, fix = (
-            Message(
-                "manifest.not_json", "This is not JSON: {reason}.", reason=_DECODER_REASONS.get(error.msg, error.msg)
-            ),
-            Message("manifest.correct_place", "Correct it at this place."),
+            Message("This is not JSON: {reason}.", reason=_DECODER_REASONS.get(error.msg, error.msg)),
+            Message("Correct it at this place."),
         )
     return Fault(message=message, fix=fix, at=at)

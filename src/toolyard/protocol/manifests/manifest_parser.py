@@ -1,29 +1,53 @@
-"""Parse the JSON of a manifest to a Manifest: every field, its default, and its problems.
+"""The text of a manifest to a Manifest: every field, its default, and its problems.
+
+``read_manifest`` never raises. It returns a Manifest unless a problem is more than a warning, and all problems at once,
+in the order of the text, each with its field, its place and a fix. Manifests written for VCPToolBox load unchanged:
+only name, pluginType, entryPoint and a command to run are needed. Nothing is lost: ``Manifest.fields`` has the complete
+object as written. At most 1 MiB, 50 levels, 200 commands and 100 problems.
 
 Refused is only what could not run, or would run with less protection than the manifest asks for. Everything else that
-is missing or odd is a warning, because manifests of VCPToolBox are full of it and work.
+is missing or odd is a warning, because manifests of VCPToolBox are full of it and work. ``translations`` are texts for
+people, the English ones also for native tool calls, in at most 50 languages with 200 texts each.
 """
 
 import re
+from collections.abc import Iterable
+from typing import Final
 
 from toolyard.message import Message
 from toolyard.protocol.arguments import find_nearest
+from toolyard.protocol.edits.json_text import Container
 from toolyard.protocol.json import Json, JsonObject
 from toolyard.protocol.manifests.commands import parse_commands, read_safe_text
 from toolyard.protocol.manifests.config_schema import parse_config_keys
 from toolyard.protocol.manifests.fields import Fields
-from toolyard.protocol.manifests.manifest_json import Fault
+from toolyard.protocol.manifests.manifest import (
+    Command,
+    ConfigKey,
+    Limits,
+    Manifest,
+    ManifestProblem,
+    ParsedManifest,
+    PluginType,
+    Push,
+)
+from toolyard.protocol.manifests.manifest_json import (
+    Fault,
+    blank_comments,
+    format_path,
+    line_and_column,
+    locate,
+    parse_json,
+)
 from toolyard.protocol.manifests.permissions import parse_permissions
-from toolyard.protocol.manifests.translations import parse_translations
-from toolyard.protocol.manifests.values import Command, Limits, Manifest, PluginType, Push
-from toolyard.protocol.tool import Risk
+from toolyard.protocol.manifests.spec import SELECTOR
+from toolyard.protocol.tool import Risk, Translation
 
 MAX_TIMEOUT_S = 24 * 3600.0
 TIMEOUTS_S = {PluginType.ASYNCHRONOUS: 1800.0}  # the default by type, else:
 DEFAULT_TIMEOUT_S = 60.0
 DETACHED_TIMEOUT_S = 1800.0
 MIB = 2**20
-
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}")
 _PLACEHOLDER = re.compile(r"\{*\s*([^{}\s][^{}\n]{0,127}?)\s*\}*")
 _MAX_PLACEHOLDER = 200
@@ -42,6 +66,10 @@ _INNER_KEYS = {
     "webSocketPush": frozenset({"enabled", "messageType", "targetClientType", "usePluginResultAsMessage"}),
 }
 _IN_NODE = (PluginType.MESSAGE_PREPROCESSOR, PluginType.SERVICE, PluginType.HYBRID_SERVICE)
+MAX_LANGUAGES: Final = 50
+MAX_PARAMETERS: Final = 200
+_LANGUAGE = re.compile(r"[a-z]{2,3}(-[A-Za-z0-9]{2,8}){0,2}")
+_MAX_PROBLEMS = 100
 
 
 def parse_manifest(value: JsonObject) -> tuple[Manifest | None, list[Fault]]:
@@ -106,15 +134,13 @@ def _note_misspelt(fields: Fields) -> None:
 def _parse_name(fields: Fields) -> str:
     name = fields.value.get("name")
     fix = Message(
-        "manifest.add_name",
-        'Add "name": letters, digits, "_", "." and "-", beginning with a letter, a digit or "_", at most 128.',
+        'Add "name": letters, digits, "_", "." and "-", beginning with a letter, a digit or "_", at most 128.'
     )
     if name is None:
         fields.note_missing("name", fix, _KEYS)
     elif not isinstance(name, str) or not _NAME.fullmatch(name):
         fix = Message(
-            "manifest.write_name",
-            'Write "name": letters, digits, "_", "." and "-", beginning with a letter, a digit or "_", at most 128.',
+            'Write "name": letters, digits, "_", "." and "-", beginning with a letter, a digit or "_", at most 128.'
         )
         _note_impossible(fields, "name", name, fix)
     else:
@@ -123,7 +149,7 @@ def _parse_name(fields: Fields) -> str:
 
 
 def _note_impossible(fields: Fields, name: str, value: Json, fix: str) -> None:
-    message = Message("manifest.impossible_value", "'{name}' cannot be {value!r}.", name=name, value=str(value)[:60])
+    message = Message("'{name}' cannot be {value!r}.", name=name, value=str(value)[:60])
     fields.note(name, message, fix, warning=False)
 
 
@@ -132,20 +158,16 @@ def _parse_type(fields: Fields) -> PluginType | None:
     supported = [kind.value for kind in PluginType if kind not in _IN_NODE]
     choices = ", ".join(supported)
     if written is None:
-        fields.note_missing(
-            "pluginType",
-            Message("manifest.add_type", 'Add "pluginType": one of {choices}.', choices=choices),
-            _KEYS,
-        )
+        fields.note_missing("pluginType", Message('Add "pluginType": one of {choices}.', choices=choices), _KEYS)
         return None
     kinds = {kind.lower(): kind for kind in PluginType}
     kind = kinds.get(str(written).strip().lower())
     if kind is None:
         guess = find_nearest(str(written), supported)
         fix = (
-            Message("manifest.did_you_mean", "Did you mean {guess}?", guess=guess)
+            Message("Did you mean {guess}?", guess=guess)
             if guess
-            else Message("manifest.use_one_of", "Use one of {choices}.", choices=choices)
+            else Message("Use one of {choices}.", choices=choices)
         )
         _note_impossible(fields, "pluginType", written, fix)
     return kind
@@ -155,33 +177,24 @@ def _unsupported_reason(fields: Fields, kind: PluginType) -> str:
     protocol = fields.nested("communication").text("protocol", "stdio").strip().lower()
     if kind in _IN_NODE:
         return Message(
-            "manifest.type_needs_vcptoolbox",
             "Plugins of type {kind} run inside VCPToolBox's own Node.js process, which Toolyard does not have.",
             kind=kind,
         )
     if protocol == "direct" and kind is not PluginType.STATIC:
-        return Message(
-            "manifest.protocol_needs_vcptoolbox",
-            "Protocol direct runs inside VCPToolBox's own Node.js process, which Toolyard does not have.",
-        )
+        return Message("Protocol direct runs inside VCPToolBox's own Node.js process, which Toolyard does not have.")
     if protocol not in (*_PROTOCOLS, "direct"):
         communication = Fields({}, ("communication",), fields.faults)
         communication.note(
             "protocol",
-            Message(
-                "manifest.unknown_protocol", "The protocol {protocol!r} is taken as stdio.", protocol=protocol[:60]
-            ),
-            Message("manifest.write_stdio", 'Write "stdio".'),
+            Message("The protocol {protocol!r} is taken as stdio.", protocol=protocol[:60]),
+            Message('Write "stdio".'),
         )
     return ""
 
 
 def _parse_command_line(fields: Fields, kind: PluginType | None, unsupported: str) -> str:
     entry = fields.value.get("entryPoint")
-    fix = Message(
-        "manifest.add_command",
-        'Add "entryPoint": {{"command": "python main.py"}} with the command that starts the plugin.',
-    )
+    fix = Message('Add "entryPoint": {{"command": "python main.py"}} with the command that starts the plugin.')
     if entry is None:
         fields.note_missing("entryPoint", fix, _KEYS)
         return ""
@@ -192,12 +205,7 @@ def _parse_command_line(fields: Fields, kind: PluginType | None, unsupported: st
         if isinstance(entry, dict) and "command" not in entry:
             fields.nested("entryPoint").note_missing("command", fix, _INNER_KEYS["entryPoint"])
         else:
-            fields.note(
-                "entryPoint",
-                Message("manifest.no_command_to_run", "'entryPoint' has no command that can be run."),
-                fix,
-                warning=False,
-            )
+            fields.note("entryPoint", Message("'entryPoint' has no command that can be run."), fix, warning=False)
     return ""
 
 
@@ -240,8 +248,8 @@ def _parse_placeholders(capabilities: Fields) -> tuple[str, ...]:
             note = Fields({}, path, capabilities.faults).note
             note(
                 number,
-                Message("manifest.placeholder_without_name", "This placeholder has no name. It is ignored."),
-                Message("manifest.write_placeholder", 'Write {{"placeholder": "{{{{Name}}}}"}}.'),
+                Message("This placeholder has no name. It is ignored."),
+                Message('Write {{"placeholder": "{{{{Name}}}}"}}.'),
             )
     return tuple(names)
 
@@ -251,14 +259,14 @@ def _note_missing_parts(
 ) -> None:
     """Warn of parts that a good manifest has and an old one may lack."""
     for name, meaning in (
-        ("displayName", Message("manifest.display_name", "the name that people read")),
+        ("displayName", Message("the name that people read")),
         ("communication", '{"protocol": "stdio"}'),
     ):
         if name not in fields.value:
             fields.note(
                 None,
-                Message("manifest.missing", "'{name}' is missing.", name=name),
-                Message("manifest.add_field", 'Add "{name}": {meaning}.', name=name, meaning=meaning),
+                Message("'{name}' is missing.", name=name),
+                Message('Add "{name}": {meaning}.', name=name, meaning=meaning),
             )
     where = "capabilities" if "capabilities" in fields.value else None
     note = fields.note if where is None else capabilities.note
@@ -266,25 +274,12 @@ def _note_missing_parts(
         if not placeholders:
             note(
                 None,
-                Message(
-                    "manifest.no_placeholders",
-                    "'systemPromptPlaceholders' is missing: nothing shows this value.",
-                ),
-                Message("manifest.list_placeholders", "List the placeholders."),
+                Message("'systemPromptPlaceholders' is missing: nothing shows this value."),
+                Message("List the placeholders."),
             )
     elif not known and kind not in _IN_NODE:
-        message = Message(
-            "manifest.no_commands",
-            "'invocationCommands' is missing: no model can know what the plugin does.",
-        )
-        note(
-            None,
-            message,
-            Message(
-                "manifest.add_capabilities",
-                'Add "capabilities": {{"invocationCommands": [{{"command", "description"}}]}}.',
-            ),
-        )
+        message = Message("'invocationCommands' is missing: no model can know what the plugin does.")
+        note(None, message, Message('Add "capabilities": {{"invocationCommands": [{{"command", "description"}}]}}.'))
 
 
 def _parse_push(fields: Fields) -> Push | None:
@@ -304,9 +299,7 @@ def _parse_risk(fields: Fields) -> Risk:
     if written is None:
         return Risk.EXECUTE
     if str(written).lower() not in list(Risk):
-        _note_impossible(
-            fields, "risk", written, Message("manifest.use_one_of", "Use one of {choices}.", choices=", ".join(Risk))
-        )
+        _note_impossible(fields, "risk", written, Message("Use one of {choices}.", choices=", ".join(Risk)))
         return Risk.EXECUTE
     return Risk(str(written).lower())
 
@@ -320,8 +313,8 @@ def _parse_limits(fields: Fields) -> Limits:
     for name in fields.value.keys() - {"memoryMb", "cpuSeconds", "openFiles", "processes", "fileSizeMb", "stdoutMb"}:
         fields.note(
             name,
-            Message("manifest.unknown_limit", "There is no limit called '{name}'.", name=name),
-            Message("manifest.correct_remove", "Correct or remove it."),
+            Message("There is no limit called '{name}'.", name=name),
+            Message("Correct or remove it."),
             warning=False,
         )
     usual = Limits()
@@ -337,4 +330,88 @@ def _parse_limits(fields: Fields) -> Limits:
         processes=_parse_positive_integer(fields, "processes", 2**20) or usual.processes,
         file_bytes=None if file_size is None else file_size * MIB,
         stdout_bytes=usual.stdout_bytes if stdout is None else stdout * MIB,
+    )
+
+
+def parse_translations(
+    fields: Fields, commands: tuple[Command, ...], config: tuple[ConfigKey, ...] = ()
+) -> dict[str, Translation]:
+    """Parse translations by language. Texts have no hidden characters and a bounded length; empty ones are skipped."""
+    known = {SELECTOR} if len(commands) > 1 else set()
+    known.update(name for command in commands for name in command.properties)
+    parsed: dict[str, Translation] = {}
+    for language in list(fields.value)[:MAX_LANGUAGES]:
+        if not _LANGUAGE.fullmatch(language):
+            fields.note(
+                language, Message("This is no language. It is ignored."), Message('Write a code such as "en" or "zh".')
+            )
+            continue
+        one = fields.nested(language)
+        parsed[language] = Translation(
+            display_name=read_safe_text(one, "displayName").strip(),
+            description=read_safe_text(one, "description"),
+            parameters=dict(_parse_parameters(one.nested("parameters"), known)),
+            commands=dict(_parse_texts(one.nested("commands"), {command.name for command in commands})),
+            settings=dict(_parse_texts(one.nested("settings"), {key.name for key in config})),
+        )
+    return parsed
+
+
+def _parse_parameters(fields: Fields, known: set[str]) -> Iterable[tuple[str, str]]:
+    names = list(fields.value)
+    if len(names) > MAX_PARAMETERS:
+        message = Message(
+            "There are {count} parameters here; the first {max_parameters} are read.",
+            count=len(names),
+            max_parameters=MAX_PARAMETERS,
+        )
+        fields.note(None, message, Message("Remove the others."))
+    for name in names[:MAX_PARAMETERS]:
+        if name not in known and name.partition(".")[0] not in known:
+            fields.note(
+                name, Message("No command has this parameter. It is ignored."), Message("Correct or remove it.")
+            )
+        elif text := read_safe_text(fields, name).strip():
+            yield name, text
+
+
+def _parse_texts(fields: Fields, known: set[str]) -> Iterable[tuple[str, str]]:
+    """Parse the texts about commands or settings, by their names."""
+    for name in list(fields.value)[:MAX_PARAMETERS]:
+        if name not in known:
+            fields.note(
+                name, Message("The manifest has nothing of this name. It is ignored."), Message("Correct or remove it.")
+            )
+        elif text := read_safe_text(fields, name).strip():
+            yield name, text
+
+
+def read_manifest(text: str) -> ParsedManifest:
+    value, faults = parse_json(text)
+    manifest = None
+    if value is not None:
+        manifest, more = parse_manifest(value)
+        faults += more
+    containers: dict[int, Container] = {}
+    plain = blank_comments(text)
+    problems = [_to_problem(plain, fault, containers) for fault in _select_worst(faults)]
+    return ParsedManifest(
+        manifest=manifest, problems=tuple(sorted(problems, key=lambda problem: (problem.line, problem.column)))
+    )
+
+
+def _select_worst(faults: list[Fault]) -> list[Fault]:
+    """Return at most ``_MAX_PROBLEMS`` faults: those that refuse the manifest first."""
+    return sorted(faults, key=lambda fault: fault.warning)[:_MAX_PROBLEMS]
+
+
+def _to_problem(text: str, fault: Fault, containers: dict[int, Container]) -> ManifestProblem:
+    line, column = locate(text, fault.path, containers) if fault.at is None else line_and_column(text, fault.at)
+    return ManifestProblem(
+        message=fault.message,
+        field=format_path(fault.path),
+        line=line,
+        column=column,
+        fix=fault.fix,
+        warning=fault.warning,
     )

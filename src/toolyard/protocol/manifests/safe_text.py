@@ -30,6 +30,11 @@ def escape_hidden(text: str) -> str:
     return "".join(f"\\u{ord(char):04x}" if is_hidden(char) else char for char in text)
 
 
+def escape_unprintable(text: str) -> str:
+    """Return a text that a terminal can print: invisible characters are written as their numbers."""
+    return "".join(c if c.isprintable() else f"\\x{ord(c):02x}" if ord(c) < 256 else f"\\u{ord(c):04x}" for c in text)
+
+
 def is_hidden(char: str) -> bool:
     """Return whether a character is invisible, or only its effect on others is seen; newline and tab are visible."""
     return char not in "\n\t" and (unicodedata.category(char) in _UNSEEN or bool(_BLANK_LOOKING.match(char)))

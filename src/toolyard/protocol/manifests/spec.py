@@ -1,15 +1,18 @@
-"""A manifest as a tool: the texts for models, and the schemas that check the arguments of a call."""
+"""A manifest as a tool: the texts for models, and the schemas that check the arguments of a call.
+
+The schema of the tool itself covers all commands and requires little. A form is for one command alone: its parameters,
+what it requires, and the argument that selects it.
+"""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from toolyard.protocol.arguments import required_alternatives
-from toolyard.protocol.call import SIGNERS, fold_name, split_batch
-from toolyard.protocol.failure import Failure
+from toolyard.protocol.envelope import Failure
 from toolyard.protocol.json import Json, JsonObject
+from toolyard.protocol.manifests.manifest import Command, Manifest
 from toolyard.protocol.manifests.safe_text import MAX_DESCRIPTION, truncate
-from toolyard.protocol.manifests.values import Command, Manifest
-from toolyard.protocol.tool import ToolSpec
+from toolyard.protocol.tool import SIGNERS, CommandForm, ToolSpec, Translation, fold_name, split_batch
 from toolyard.protocol.tool_text import write_plugin
 
 SELECTOR = "command"
@@ -122,3 +125,38 @@ def _is_batch(arguments: Mapping[str, Json], names: Iterable[str]) -> bool:
         return split_batch(arguments, tuple(names)) is not None
     except Failure:
         return True
+
+
+def list_forms(manifest: Manifest) -> tuple[CommandForm, ...]:
+    """Return a form for each command of a plugin; none if there is nothing to choose."""
+    named = [command for command in manifest.commands if command.name]
+    return tuple(_to_form(manifest, command) for command in named) if len(named) > 1 else ()
+
+
+def select_command(schema: JsonObject, name: str, properties: JsonObject) -> JsonObject:
+    """Return the schema of the calls of one command, which name it."""
+    required = schema.get("required")
+    others = [one for one in required if one != SELECTOR] if isinstance(required, list) else []
+    return {
+        **schema,
+        "properties": {**properties, SELECTOR: {"type": "string", "const": name}},
+        "required": [SELECTOR, *others],
+    }
+
+
+def _to_form(manifest: Manifest, command: Command) -> CommandForm:
+    translations = {
+        language: Translation(
+            description=one.commands.get(command.name, ""),
+            parameters={name: text for name, text in one.parameters.items() if name in command.properties},
+        )
+        for language, one in manifest.translations.items()
+    }
+    return CommandForm(
+        name=command.name,
+        display_name=command.display_name,
+        description=command.description,
+        translations=translations,
+        parameters=select_command(command.parameters or {"type": "object"}, command.name, command.properties),
+        examples=tuple(arguments for tool, arguments in command.calls if tool == manifest.name),
+    )

@@ -43,13 +43,10 @@ _FILE = re.compile(r"\*\*\* (Add|Delete|Update) File:(.*)")
 _MOVE = re.compile(r"\*\*\* Move to:(.*)")
 _NUMBERS = re.compile(r"-(\d{1,9})(?:,\d+)? \+\d+(?:,\d+)?(?: @@.*)?")
 _HOW_TO_BEGIN = Message(
-    "hint.patch_file_header",
-    "Begin each file with '*** Add File: path', '*** Delete File: path' or '*** Update File: path'.",
+    "Begin each file with '*** Add File: path', '*** Delete File: path' or '*** Update File: path'."
 )
-_HOW_TO_WRITE = Message(
-    "hint.hunk_lines", "Begin each line of a hunk with a space (stays), '-' (goes) or '+' (comes), also an empty one."
-)
-_HOW_TO_END = Message("hint.patch_end", "End the patch with a line '*** End Patch', and write nothing after it.")
+_HOW_TO_WRITE = Message("Begin each line of a hunk with a space (stays), '-' (goes) or '+' (comes), also an empty one.")
+_HOW_TO_END = Message("End the patch with a line '*** End Patch', and write nothing after it.")
 
 
 def parse_begin_patch(rows: Sequence[Row]) -> tuple[FileChange, ...]:
@@ -60,7 +57,7 @@ def parse_begin_patch(rows: Sequence[Row]) -> tuple[FileChange, ...]:
     while reader.skip_blank():
         changes.append(reader.read_file())
     if not changes:
-        raise malformed_patch(rows[0], Message("patch.changes_no_file", "the patch changes no file."), _HOW_TO_BEGIN)
+        raise malformed_patch(rows[0], Message("the patch changes no file."), _HOW_TO_BEGIN)
     if not ended:
         _require_complete(changes[-1], rows[-1])
     return tuple(changes)
@@ -71,9 +68,7 @@ def _split_body(rows: Sequence[Row]) -> tuple[list[Row], bool]:
     used = list(rows[1 : len(rows) - _count_trailing_blanks(rows)])
     ends = [at for at, row in enumerate(used) if row.text.rstrip() == _END]
     if ends and ends[0] < len(used) - 1:
-        raise malformed_patch(
-            used[ends[0] + 1], Message("patch.after_end", "it stands after the end of the patch."), _HOW_TO_END
-        )
+        raise malformed_patch(used[ends[0] + 1], Message("it stands after the end of the patch."), _HOW_TO_END)
     ended = bool(used) and used[-1].text.strip() == _END
     return (used[:-1] if ended else used), ended
 
@@ -93,9 +88,7 @@ def _require_complete(last: FileChange, row: Row) -> None:
         cut = not written or written[-1].mark is Mark.DROP
     if cut:
         raise malformed_patch(
-            row,
-            Message("patch.end_missing", "the patch stops here without '*** End Patch', so it may be incomplete."),
-            _HOW_TO_END,
+            row, Message("the patch stops here without '*** End Patch', so it may be incomplete."), _HOW_TO_END
         )
 
 
@@ -118,7 +111,7 @@ class _Reader:
         row = self._rows[self._at]
         header = _FILE.fullmatch(row.text.strip())
         if header is None:
-            raise malformed_patch(row, Message("patch.file_must_begin", "here a file must begin."), _HOW_TO_BEGIN)
+            raise malformed_patch(row, Message("here a file must begin."), _HOW_TO_BEGIN)
         path = _parse_path(row, header[2])
         self._at += 1
         match header[1]:
@@ -134,9 +127,7 @@ class _Reader:
         while self._find_next_part(indented=True) is None and (row := self._row) is not None:
             if not row.text.startswith("+"):
                 raise malformed_patch(
-                    row,
-                    Message("patch.new_line_without_plus", "every line of a new file must begin with '+'."),
-                    Message("hint.write_plus", "Write '+' before the line."),
+                    row, Message("every line of a new file must begin with '+'."), Message("Write '+' before the line.")
                 )
             rows.append(row)
             self._at += 1
@@ -151,9 +142,7 @@ class _Reader:
         while self._find_next_part() != "file":
             hunks.append(self._read_hunk(first=not hunks))
         if not hunks and new_path is None:
-            raise malformed_patch(
-                header, Message("patch.file_unchanged", "the file is neither changed nor moved."), _HOW_TO_WRITE
-            )
+            raise malformed_patch(header, Message("the file is neither changed nor moved."), _HOW_TO_WRITE)
         operation = Operation.UPDATE if new_path is None else Operation.MOVE
         return FileChange(operation, path, header.number, new_path=new_path, hunks=tuple(hunks))
 
@@ -185,13 +174,11 @@ class _Reader:
             self._at += 1
         if not headers and not first:
             raise malformed_patch(
-                start,
-                Message("patch.hunk_must_begin", "after the end of the file a new hunk or a new file must begin."),
-                Message("hint.write_at_signs", "Write '@@'."),
+                start, Message("after the end of the file a new hunk or a new file must begin."), Message("Write '@@'.")
             )
         rows = self._read_hunk_rows()
         if not rows:
-            raise malformed_patch(start, Message("patch.hunk_empty", "the hunk has no lines."), _HOW_TO_WRITE)
+            raise malformed_patch(start, Message("the hunk has no lines."), _HOW_TO_WRITE)
         bare = any(row.text[:1] not in {"", *Mark} for row in rows)
         at_end = (row := self._row) is not None and row.text.rstrip() == _END_OF_FILE
         if at_end:
@@ -217,7 +204,7 @@ class _Reader:
             if row.text.startswith("***"):
                 raise malformed_patch(
                     row,
-                    Message("patch.unknown_marker", "there is no such marker, or not in this place."),
+                    Message("there is no such marker, or not in this place."),
                     join_sentences(_HOW_TO_BEGIN, _HOW_TO_WRITE),
                 )
             self._at += 1
@@ -241,7 +228,7 @@ def _parse_hunk_header(text: str) -> tuple[str, int | None]:
 
 def _parse_path(row: Row, written: str) -> str:
     if not written.strip():
-        raise malformed_patch(row, Message("patch.path_missing", "the path is missing."), _HOW_TO_BEGIN)
+        raise malformed_patch(row, Message("the path is missing."), _HOW_TO_BEGIN)
     return written.strip()
 
 

@@ -11,9 +11,8 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from toolyard.message import Message
-from toolyard.protocol.envelope import ErrorCode
-from toolyard.protocol.failure import Failure
-from toolyard.protocol.nearest import make_visible
+from toolyard.protocol.edits.nearest_lines import make_visible
+from toolyard.protocol.envelope import ErrorCode, Failure
 
 
 class Operation(StrEnum):
@@ -120,7 +119,6 @@ def malformed_patch(row: Row, problem: str, hint: str) -> Failure:
     return Failure(
         ErrorCode.INVALID_PARAM,
         Message(
-            "patch.line_patch",
             "Line {number} of the patch, «{text}»: {problem}",
             number=row.number,
             text=make_visible(row.text[:200]),

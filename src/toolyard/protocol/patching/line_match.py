@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
 
-from toolyard.protocol.edit import Strategy
-from toolyard.protocol.lenient_match import ALIKE, BLANKS, measure_indent, reindent
+from toolyard.protocol.edits.lenient_match import ALIKE, BLANKS, measure_indent, reindent
+from toolyard.protocol.edits.text_edit import Strategy
 from toolyard.protocol.patching.file_change import Mark, PatchHunk, PatchLine
 
 

@@ -3,16 +3,23 @@
 Hunks are written in the order of the file, so lines that repeat are told apart by the hunks around them. If the
 leftmost way to place them all is also the rightmost, it is the only one. Hunks that fit in one place each, and to the
 letter, may come in any order, because then no order is needed to find them.
+
+The splices of a placed hunk touch the changed lines alone. Lines that stay are not written again, so their blanks and
+endings survive a match that forgave them. An added line ends like the line it takes the place of, or else like the line
+before it. In a text whose last line has no ending, the last line still has none afterwards, unless a unified diff says
+otherwise.
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
 from toolyard.message import Message
-from toolyard.protocol.failure import Reason
-from toolyard.protocol.patching.line_match import HunkSearch
+from toolyard.protocol.edits.text_edit import Splice, apply_splices
+from toolyard.protocol.envelope import Reason
+from toolyard.protocol.patching.file_change import Mark, PatchLine
+from toolyard.protocol.patching.line_match import HunkSearch, LineView, TextLines
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,17 +73,11 @@ def choose_places(candidates: Sequence[HunkCandidates]) -> list[tuple[HunkCandid
         for (one, first), (other, second) in pairwise(placed):
             if one.end_offset(first) > other.start_offset(second):
                 late = max(one, other, key=lambda options: options.number)
-                raise not_found(
-                    late.number,
-                    Message("patch.lines_of_other_hunk", "Its lines stand only where another hunk changes them."),
-                )
+                raise not_found(late.number, Message("Its lines stand only where another hunk changes them."))
             if loose and one.number > other.number:
                 raise not_found(
                     one.number,
-                    Message(
-                        "patch.lines_before_earlier_hunk",
-                        "Its lines stand before those of an earlier hunk, and not all hunks fit exactly.",
-                    ),
+                    Message("Its lines stand before those of an earlier hunk, and not all hunks fit exactly."),
                 )
         return placed
     for options, first, last in zip(candidates, leftmost, rightmost, strict=True):
@@ -107,3 +108,120 @@ def _place_rightmost(candidates: Sequence[HunkCandidates]) -> list[int] | None:
             return None
         chosen.append(options.firsts[at - 1])
     return chosen[::-1]
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """Lines from ``first`` on that are dropped, and the lines that come in their place."""
+
+    first: int
+    dropped: tuple[PatchLine, ...]
+    added: tuple[PatchLine, ...]
+    texts: tuple[str, ...]  # of the added lines, as they read in this place
+
+    @property
+    def end(self) -> int:
+        return self.first + len(self.dropped)
+
+
+def build_splices(place: HunkPlace) -> Iterator[Splice]:
+    lines = place.search.lines
+    for run in map(_narrow_run, _list_runs(place)):
+        if run.dropped or run.added:
+            text = (
+                join_lines(run.added)
+                if lines.view is LineView.RAW
+                else _write_run(run, lines, ended=_ends_with_ending(run, place))
+            )
+            behind = run.first == len(lines) and not lines.has_final_ending  # behind a last line that has no ending yet
+            opening = _choose_endings(run, lines)[0] if behind else ""
+            yield Splice(lines.starts[run.first], lines.starts[run.end], opening + text)
+
+
+def append_lines(text: str, splices: Sequence[Splice], lines: TextLines, added: Sequence[PatchLine]) -> Splice:
+    """Lines put at the end of a text, behind the splices that change it."""
+    run = _Run(len(lines), (), tuple(added), tuple(line.text for line in added))
+    new = _write_run(run, lines, ended=lines.has_final_ending)
+    changed = apply_splices(text, tuple(splices))
+    opening = "" if not changed or changed.endswith(("\n", "\r")) else _choose_endings(run, lines)[0]
+    return Splice(len(text), len(text), opening + new)
+
+
+def drop_last_ending(text: str, splices: Sequence[Splice]) -> list[Splice]:
+    """Return the splices; where they drop a last line without an ending, the line before it loses its own."""
+    ordered = sorted(splices, key=lambda splice: (splice.start, splice.end))
+    start = len(text)
+    while ordered and ordered[-1].end == start and not ordered[-1].text:
+        start = ordered.pop().start
+    if start in {0, len(text)} or text.endswith(("\n", "\r")):
+        return list(splices)
+    if ordered and ordered[-1].end == start:  # the last line that is left is a new one
+        last = ordered.pop()
+        return [*ordered, Splice(last.start, len(text), _strip_last_ending(last.text))]
+    return [*ordered, Splice(len(_strip_last_ending(text[:start])), len(text), "")]
+
+
+def _strip_last_ending(text: str) -> str:
+    return text.removesuffix("\n").removesuffix("\r") if text.endswith("\n") else text.removesuffix("\r")
+
+
+def join_lines(lines: Sequence[PatchLine]) -> str:
+    return "".join(line.text + line.ending for line in lines)
+
+
+def _list_runs(place: HunkPlace) -> Iterator[_Run]:
+    texts = iter(place.search.build_added_lines(place.first) or ())
+    at = place.first
+    changed: list[PatchLine] = []
+    for line in (*place.search.hunk.lines, None):
+        if line is not None and line.mark is not Mark.KEEP:
+            changed.append(line)
+            continue
+        dropped = tuple(line for line in changed if line.mark is Mark.DROP)
+        added = tuple(line for line in changed if line.mark is Mark.ADD)
+        yield _Run(at, dropped, added, tuple(next(texts) for _ in added))
+        at += len(dropped) + 1
+        changed = []
+
+
+def _narrow_run(run: _Run) -> _Run:
+    """Without the lines at either end that come back as they went."""
+    both = min(len(run.dropped), len(run.added))
+    head = 0
+    while head < both and _is_same_line(run.dropped[head], run.added[head]):
+        head += 1
+    tail = 0
+    while tail < both - head and _is_same_line(run.dropped[-1 - tail], run.added[-1 - tail]):
+        tail += 1
+    to_drop, to_add = len(run.dropped) - tail, len(run.added) - tail
+    return _Run(run.first + head, run.dropped[head:to_drop], run.added[head:to_add], run.texts[head:to_add])
+
+
+def _is_same_line(one: PatchLine, other: PatchLine) -> bool:
+    return (one.text, one.ending) == (other.text, other.ending)
+
+
+def _ends_with_ending(run: _Run, place: HunkPlace) -> bool:
+    """Return whether the text ends with a line ending, if the run is its last lines: only a hunk changes that."""
+    before, after = (any(not line.ending for line in side[-1:]) for side in (place.search.hunk.old, run.added))
+    return place.search.lines.has_final_ending if before == after or not run.added else not after
+
+
+def _write_run(run: _Run, lines: TextLines, *, ended: bool) -> str:
+    endings = _choose_endings(run, lines)
+    pieces = []
+    for number, text in enumerate(run.texts):
+        pieces += [text, endings[min(number, len(endings) - 1)]]
+    if run.end == len(lines) and not ended:
+        pieces = pieces[:-1]
+    return "".join(pieces)
+
+
+def _choose_endings(run: _Run, lines: TextLines) -> list[str]:
+    """The endings of the dropped lines, else that of a line beside them, else one that the patch is written with."""
+    if lines.view is LineView.LOOSE:
+        return lines.endings[:1]  # no line tells which of so many kinds is the text's own: the first, as codex does
+    dropped = [ending for ending in lines.endings[run.first : run.end] if ending]
+    beside = [*lines.endings[max(0, run.first - 2) : run.first][::-1], *lines.endings[run.end : run.end + 1]]
+    written = [line.ending for line in run.added]
+    return dropped or [ending for ending in (*beside, *written, "\n") if ending][:1]

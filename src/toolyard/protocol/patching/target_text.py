@@ -1,7 +1,7 @@
 """The text that a patch changes, and the places of the hunks in it.
 
 Each hunk is looked for exactly; only when it stands nowhere are differences of format forgiven, in the steps that
-``protocol.lenient_match`` has. A place is taken when it is the only one: because the lines stand once, because
+``protocol.edits.lenient_match`` has. A place is taken when it is the only one: because the lines stand once, because
 the patch numbers the line, because an anchor (``@@ def f():``) leaves one, or because of the order of the hunks. Else
 nothing is chosen. The work is bounded: lines that repeat without end are refused, not tried out.
 """
@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from toolyard.message import Message
-from toolyard.protocol.failure import Reason
-from toolyard.protocol.lenient_match import measure_indent
+from toolyard.protocol.edits.lenient_match import measure_indent
+from toolyard.protocol.envelope import Reason
 from toolyard.protocol.patching.file_change import Mark, PatchHunk
 from toolyard.protocol.patching.line_match import (
     EXACT,
@@ -103,7 +103,7 @@ class TargetText:
                 if firsts and (not parts or _is_only_one_behind(parts, firsts, sought)):
                     self._require_no_rival(number, variant, shift, firsts)
                     return HunkCandidates(number, sought, firsts)
-        outside = Message("patch.lines_outside_anchor", "Its lines do not stand in the part that its anchor names.")
+        outside = Message("Its lines do not stand in the part that its anchor names.")
         raise not_found(number, outside if parts else "")
 
     def _require_no_rival(self, number: int, hunk: PatchHunk, shift: int, firsts: list[int]) -> None:
@@ -154,15 +154,12 @@ class TargetText:
             if not parts and hunk.strict:
                 missing = (
                     Message(
-                        "patch.anchor_not_below",
                         "Its anchor «{anchor}» does not stand below «{outer}».",
                         anchor=anchor,
                         outer=hunk.anchors[level - 1],
                     )
                     if level
-                    else Message(
-                        "patch.anchor_not_found", "Its anchor «{anchor}» does not stand in the file.", anchor=anchor
-                    )
+                    else Message("Its anchor «{anchor}» does not stand in the file.", anchor=anchor)
                 )
                 raise not_found(number, missing)
         return parts

@@ -9,7 +9,7 @@ command that begins no ordinary word. Half a surrogate pair becomes U+FFFD: no U
 import json
 import re
 
-from toolyard.protocol.replies.values import Repair
+from toolyard.protocol.replies.reply_values import Repair
 
 _COMMANDS = {
     "n": "abla|eq|mid|ot|otin|subseteq|leq|geq|exists|parallel|ewcommand|ewline|olimits|onumber|ormalsize",

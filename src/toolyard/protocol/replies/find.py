@@ -11,11 +11,10 @@ from dataclasses import dataclass, replace
 from toolyard.protocol.json import Json, JsonObject
 from toolyard.protocol.regex import compile_pattern
 from toolyard.protocol.replies.escapes import decode_string, is_suspicious
-from toolyard.protocol.replies.lenient_json import Reader, is_closed_too_soon
-from toolyard.protocol.replies.quotes import KEY_AHEAD
-from toolyard.protocol.replies.reading import Reading
+from toolyard.protocol.replies.lenient_json import Reader, Reading, is_closed_too_soon
+from toolyard.protocol.replies.reply_values import TYPES, Repair
 from toolyard.protocol.replies.strict import NOTHING, parse_strict_at
-from toolyard.protocol.replies.values import TYPES, Repair
+from toolyard.protocol.replies.strings import KEY_AHEAD
 
 _BLANKS = r"(?:[\s,，\ufeff\u180e\u200b-\u200d\u2060]++|//[^\n]{0,500}+\n|\#[^\n]{0,500}+\n|/\*[^*]{0,500}+\*/){0,50}+"
 _OWN = r"(?:think|content|attachments)"
@@ -30,6 +29,8 @@ _FENCES = re.compile(r"\s*(?:`{3,}|~{3,})[\w+-]{0,20}\s*(?:(?:`{3,}|~{3,})\s*)?"
 
 
 _MAX_FAILURES = 8  # of the strict reader: each costs time in proportion to all text before it
+_CLOSING = re.compile(r"<\s{0,9}+/\s{0,9}+think(?:ing)?\s{0,9}+>", re.IGNORECASE)
+_FIELDS = frozenset({"think", "attachments"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,9 +103,6 @@ def _scan_objects(text: str, starts: re.Pattern[str], *, tags: bool = True) -> _
     return _Scan(tuple(readings), think, begin)
 
 
-_CLOSING = re.compile(r"<\s{0,9}+/\s{0,9}+think(?:ing)?\s{0,9}+>", re.IGNORECASE)
-
-
 def _read_strict(text: str, start: int) -> Reading | None:
     strict = parse_strict_at(text, start)
     if strict is None or not isinstance(strict[0], dict) or is_closed_too_soon(text, strict[1]):
@@ -158,9 +156,6 @@ def _build_found(text: str, scan: _Scan, chosen: Reading) -> FoundObject:
             have |= set(map(str.lower, more))
             repairs[Repair.SEVERAL_OBJECTS] = None
     return FoundObject(value, chosen.start, tuple(repairs), scan.think or None)
-
-
-_FIELDS = frozenset({"think", "attachments"})
 
 
 def _join_around(before: str, after: str) -> tuple[Repair, ...]:

@@ -3,18 +3,22 @@
 It tolerates what models write: comments, commas too many or too few, any quotes, quotes inside quotes, bare keys and
 words, Python's literals, full-width punctuation, raw newlines, brackets that do not match, and an end that is missing.
 Every repair is in ``repairs``. One pass: every look ahead is bounded, nothing is read twice, nothing recurses.
+
+Of values without quotes, numbers as JSON has them are no repair. Those of other languages (``.5``, ``1.``, ``+1``,
+``1_000``, ``1e`` when the text was cut) and the literals of Python and JavaScript are converted; anything else is a
+text.
 """
 
+import json
 import re
+from dataclasses import dataclass
 
+from toolyard.message import Message
 from toolyard.protocol.json import MAX_DEPTH, Json, JsonObject
 from toolyard.protocol.regex import compile_pattern
 from toolyard.protocol.replies.escapes import Repairs, decode_string
-from toolyard.protocol.replies.quotes import KEY_AHEAD, PAIRS, SEPARATORS, count_lost_brackets
-from toolyard.protocol.replies.reading import Frame, Reading, TooDeep
-from toolyard.protocol.replies.scalars import parse_scalar, read_bare_word
-from toolyard.protocol.replies.strings import Place, String, Strings
-from toolyard.protocol.replies.values import Repair
+from toolyard.protocol.replies.reply_values import Repair
+from toolyard.protocol.replies.strings import KEY_AHEAD, PAIRS, SEPARATORS, Place, String, Strings, count_lost_brackets
 
 _BLANK = r"[\s\ufeff\u180e\u200b-\u200d\u2060]++|/\*(?:[^*]|\*(?!/))*+(?:\*/|\Z)"
 _BLANKS = compile_pattern(rf"(?:{_BLANK}|(?://|\#)[^\n]*+)*+")
@@ -37,6 +41,47 @@ _MORE = re.compile(rf"\s*+[,，]\s*+{KEY_AHEAD}")
 _ITEM_AHEAD = re.compile(r"\s*+[,，]\s*+[{\[]")
 _SIGNS = frozenset({"-", "+", "."})  # of a number that was cut off
 _ELLIPSES = frozenset({"...", "…"})
+_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]{0,300})(?:\.[0-9]{1,300})?(?:[eE][+-]?[0-9]{1,3})?")
+_LOOSE_NUMBER = re.compile(r"[+-]?(?=\.?[0-9])(?:0|[1-9][0-9_]{0,300})?(?:\.[0-9_]{0,300})?(?:[eE][+-]?[0-9]{0,3})?")
+_BARE = compile_pattern(  # without a lookahead beyond its own end, which would make many of them quadratic
+    rf"(?:[^,，;}}\]{{\s/]++|[^\S\n](?!//|\#|/\*|{KEY_AHEAD})|/(?!\*)|\{{(?!\s{{0,20}}\")(?:[^{{}}\n]{{0,500}}+\}})?+)++"
+)
+_CALL = re.compile(r"[A-Za-z_]\w{0,40}\(\s{0,20}(?:\"([^\"\\\n]{0,300})\"|([^\"'(),\s]{1,40}))\s{0,20}\)")
+_WORDS: dict[str, Json] = {
+    "true": True, "false": False, "null": None, "none": None, "undefined": None, "nil": None, "nan": None,
+    "infinity": None, "-infinity": None, "inf": None, "-inf": None,
+}  # fmt: skip
+_STRICT_WORDS = frozenset({"true", "false", "null"})
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """``value`` spans the text from ``start`` to ``end``; not ``complete`` when the text ended before it did."""
+
+    value: JsonObject
+    start: int
+    end: int
+    complete: bool
+    repairs: tuple[Repair, ...]
+
+
+class Frame:
+    """A container that is being filled. ``key`` waits for its value; ``comma``: one has just been read."""
+
+    __slots__ = ("comma", "container", "key")
+
+    def __init__(self, container: "JsonObject | list[Json]") -> None:
+        self.container = container
+        self.key: str | None = None
+        self.comma = False
+
+    def put(self, value: Json) -> None:
+        if isinstance(self.container, list):
+            self.container.append(value)
+        elif self.key is not None:
+            self.container[self.key] = value
+        self.key = None
+        self.comma = False
 
 
 class Reader:
@@ -262,3 +307,53 @@ def is_closed_too_soon(text: str, end: int) -> bool:
 
 def _is_list_of_objects(container: "JsonObject | list[Json]") -> bool:
     return isinstance(container, list) and bool(container) and isinstance(container[-1], dict)
+
+
+def read_bare_word(text: str, at: int) -> str:
+    """Return the unquoted text at ``at``, up to a comma, a bracket, a comment or the next key."""
+    match = _BARE.match(text, at)
+    return match[0] if match else text[at]
+
+
+def parse_scalar(word: str, repairs: Repairs, *, cut: bool = False) -> Json:
+    """Return the value of ``word``; ``cut`` when the text ended in it."""
+    if _NUMBER.fullmatch(word):
+        return _parse_number(word)
+    low = word.lower()
+    if cut and len(word) > 1:
+        low = next((name for name in _WORDS if name.startswith(low)), low)
+    if low in _WORDS:
+        if word not in _STRICT_WORDS:
+            repairs[Repair.LITERALS] = None
+        return _WORDS[low]
+    if _LOOSE_NUMBER.fullmatch(word):
+        repairs[Repair.LITERALS] = None
+        return _parse_number(_tidy_number(word))
+    if word.find('"') == len(word) - 1 > 0:  # the quote that opened it was lost
+        repairs[Repair.MISSING_QUOTE] = None
+        return parse_scalar(word[:-1].rstrip(), repairs)
+    call = _CALL.fullmatch(word)
+    repairs[Repair.UNQUOTED] = None
+    if call:  # as ObjectId("1") and NumberLong(1)
+        return call[1] if call[1] is not None else parse_scalar(call[2], repairs)
+    return word
+
+
+def _parse_number(word: str) -> Json:
+    number: Json = json.loads(word)
+    return number
+
+
+def _tidy_number(word: str) -> str:
+    """Return the same number as JSON writes it."""
+    number = word.replace("_", "").removeprefix("+").rstrip("+-").rstrip("eE")
+    mantissa, sign, exponent = number.lower().partition("e")
+    integer, point, rest = mantissa.partition(".")
+    integer = integer if integer not in {"", "-"} else integer + "0"
+    return integer + (point + rest if rest else "") + sign + exponent
+
+
+class TooDeep(Exception):
+    def __init__(self, position: int) -> None:
+        super().__init__(Message("The JSON is nested deeper than {most} levels.", most=MAX_DEPTH))
+        self.position = position

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable
 
 from toolyard.protocol.replies.escapes import decode_string
-from toolyard.protocol.replies.values import Attachment, Repair, Reply
+from toolyard.protocol.replies.reply_values import Attachment, Repair, Reply
 
 _TAG_OR_BRACE = re.compile(r"\{|<\s{0,9}+(/?)\s{0,9}+think(?:ing)?(?=[\s/>])[^<>]{0,200}+>", re.IGNORECASE)
 _TAG_END = re.compile(r"<\s{0,9}+/\s{0,9}+think(?:ing)?\s{0,9}+>", re.IGNORECASE)

@@ -11,7 +11,7 @@ import orjson
 
 from toolyard.protocol.json import MAX_DEPTH, Json
 from toolyard.protocol.replies.escapes import Repairs, have_latex, is_suspicious, remove_surrogates, repair_escapes
-from toolyard.protocol.replies.values import Repair
+from toolyard.protocol.replies.reply_values import Repair
 
 NOTHING = "\ufeff \t\r\n"  # invisible characters around JSON
 

@@ -1,1 +1,7 @@
-"""The language of tool requests in text, in parts: its marks, one block, the prose around blocks."""
+"""The language of tool requests in text.
+
+scanner  a model's text to its calls
+marks    the marks of a request, and the events of a scanned text
+block    one block, read and written
+prose    the text around blocks
+"""

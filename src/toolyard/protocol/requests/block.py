@@ -9,7 +9,6 @@ import re
 from enum import Enum, auto
 
 from toolyard.message import Message, join_sentences
-from toolyard.protocol.requests.events import Call, Malformed, Span, add_piece
 from toolyard.protocol.requests.marks import (
     AFTER_VALUE,
     CLOSE,
@@ -19,7 +18,11 @@ from toolyard.protocol.requests.marks import (
     FIELD,
     FIELD_IN_VALUE,
     OPEN,
+    Call,
+    Malformed,
     Marks,
+    Span,
+    add_piece,
     escape_close,
     unescape,
 )
@@ -28,10 +31,7 @@ SPECIAL = ("tool_name", "archery", "ink", "river", "timely_contact", "tool_passw
 _RARE = frozenset(SPECIAL) - {"tool_name"}
 MAX_PROBLEMS = 3  # reported for one block; more would not help
 _USE_ESCAPE = Message(
-    "block.use_escape",
-    "Text that holds the marks belongs between {open} and {close}.",
-    open=ESCAPE_OPEN,
-    close=ESCAPE_CLOSE,
+    "Text that holds the marks belongs between {open} and {close}.", open=ESCAPE_OPEN, close=ESCAPE_CLOSE
 )
 
 
@@ -114,14 +114,10 @@ class Block:
         if self._state in (_PLAIN, _ESCAPED):
             self._describe_unclosed()
             if self._state is _ESCAPED:
-                self._problem(
-                    Message("block.rest_taken", "Everything after it was taken as its text, so no later block was run.")
-                )
+                self._problem(Message("Everything after it was taken as its text, so no later block was run."))
         else:
             self._forget_name()
-            self._problem(
-                Message("block.no_end", "The block has no end marker: close it with {end} on its own line.", end=END)
-            )
+            self._problem(Message("The block has no end marker: close it with {end} on its own line.", end=END))
         self.end = End.TEXT
 
     def to_event(self, span: Span) -> Call | Malformed:
@@ -169,9 +165,7 @@ class Block:
             case "start":
                 self._problem(
                     Message(
-                        "block.no_end_before_next",
-                        "The block has no end marker before the next one: close it with {end} on its own line.",
-                        end=END,
+                        "The block has no end marker before the next one: close it with {end} on its own line.", end=END
                     )
                 )
                 self.end = End.NEXT_BLOCK
@@ -191,12 +185,7 @@ class Block:
     def _open_value(self, mark: str) -> None:
         if self._name is None:
             self._problem(
-                Message(
-                    "block.value_without_name",
-                    "A value has no name before it: write name:{open}value{close}.",
-                    open=OPEN,
-                    close=CLOSE,
-                )
+                Message("A value has no name before it: write name:{open}value{close}.", open=OPEN, close=CLOSE)
             )
         if mark not in {OPEN, ESCAPE_OPEN}:
             self._repaired[f"{mark} for {OPEN if len(mark) == len(OPEN) else ESCAPE_OPEN}"] = None
@@ -208,7 +197,6 @@ class Block:
         if self._state is _NAMED:
             self._problem(
                 Message(
-                    "block.value_without_marks",
                     "The value of '{name}' has no marks: write {name}:{open}value{close}.",
                     name=self._name,
                     open=OPEN,
@@ -247,7 +235,6 @@ class Block:
         if swallowed:
             self._problem(
                 Message(
-                    "block.value_swallows",
                     "The value of '{name}' is not closed before '{next}': end it with {close}.",
                     name=self._name,
                     next=swallowed[1],
@@ -280,7 +267,7 @@ class Block:
         if name is None:
             return
         if name in self._fields:
-            twice = Message("block.given_twice", "'{name}' is given twice: give each name once.", name=name)
+            twice = Message("'{name}' is given twice: give each name once.", name=name)
             self._problem(join_sentences(twice, _USE_ESCAPE))
         self._fields.setdefault(name, value)
 
@@ -289,10 +276,7 @@ class Block:
     def _describe_unclosed(self) -> None:
         close = CLOSE if self._state is _PLAIN else f"「末{self._opened[2:-1]}」"
         unclosed = Message(
-            "block.value_not_closed",
-            "The value of '{name}' is not closed: end it with {close}.",
-            name=self._name or "",
-            close=close,
+            "The value of '{name}' is not closed: end it with {close}.", name=self._name or "", close=close
         )
         self._problem(join_sentences(unclosed, _USE_ESCAPE if close == CLOSE else ""))
 
@@ -300,17 +284,13 @@ class Block:
         near = next((name for name in fields if name.lower().replace("-", "_") in {"tool_name", "toolname"}), None)
         if near:
             return Message(
-                "block.misspelt_tool_name",
                 "'{name}' is not tool_name: write tool_name:{open}the tool's name{close}.",
                 name=near,
                 open=OPEN,
                 close=CLOSE,
             )
         return Message(
-            "block.no_tool_name",
-            "The block has no tool_name: write tool_name:{open}the tool's name{close}.",
-            open=OPEN,
-            close=CLOSE,
+            "The block has no tool_name: write tool_name:{open}the tool's name{close}.", open=OPEN, close=CLOSE
         )
 
     def _problem(self, text: str) -> None:

@@ -9,18 +9,14 @@ the reply holds.
 
 from hashlib import sha256
 
-from toolyard.protocol.replies.prompt import Language
-from toolyard.protocol.reply import ProblemCode, Reply, ReplyError
-from toolyard.render.failure import build_failure_texts
+from toolyard.protocol.replies.reply_prompt import Language
+from toolyard.protocol.replies.reply_values import ProblemCode, Reply, ReplyError
 from toolyard.render.html.attachment import render_rest
-from toolyard.render.html.card import render_note, render_warning
 from toolyard.render.html.code import render_source
 from toolyard.render.html.markdown import render_markdown
 from toolyard.render.html.sanitise import sanitise
-from toolyard.render.html.sheet import Sheet
-from toolyard.render.html.texts import find_texts
-from toolyard.render.html.visible import escape_text
-from toolyard.render.problem import write_problem
+from toolyard.render.html.sheet import Sheet, escape_text, find_texts, render_note, render_warning
+from toolyard.render.problem import build_failure_texts, write_problem
 
 _IN_PLACE = frozenset(
     {

@@ -1,8 +1,12 @@
-"""Code, highlighted here by CSS classes, so that a page needs no script for it.
+"""Code, highlighted here by CSS classes, and Mermaid diagrams, whose source the console draws.
 
 The class names a language from our list, never the reply's own word. Of one piece 200,000 characters are shown. Of one
 reply 100,000 are coloured, in pieces of up to 30,000 that look like code and not like an attack on the grammar of a
 language; the rest is shown plain.
+
+Settings (``%%{init}%%`` and front matter) and actions (``click``) of a diagram could loosen the drawing or lead
+elsewhere: they are taken out of what is drawn and counted in a note. More than 50,000 characters or 2,000 lines are
+shown, not drawn.
 """
 
 import re
@@ -12,16 +16,13 @@ from pygments.formatters import HtmlFormatter
 from pygments.lexer import Lexer
 from pygments.lexers import get_lexer_by_name
 
-from toolyard.render.html.card import render_figure, render_note
-from toolyard.render.html.sheet import Sheet
-from toolyard.render.html.visible import escape_text, mark_hidden
+from toolyard.render.html.sheet import Sheet, escape_text, mark_hidden, render_figure, render_note
 
 MAX_SHOWN = 200_000
 _MAX_COLOURED = 30_000
 # Some grammars take time with the square of a line, or of a stretch without any punctuation.
 _UNCOLOURED = re.compile(r"[^\n]{1000}|[\w\s*]{300}|[\w\s*@\[\]<>.$,?&]{800}")
 _MAX_NAME = 40
-
 _LANGUAGES = """
 awk bash bat c clojure cmake cpp csharp css dart diff docker elixir erlang fsharp go graphql groovy haskell html
 http ini java javascript json jsx julia kotlin latex less lua make markdown matlab nginx nim objective-c ocaml perl php
@@ -35,6 +36,21 @@ patch=diff ps1=powershell pwsh=powershell batch=bat cmd=bat tex=latex yml=yaml h
 proto=protobuf objc=objective-c vue=html postgresql=sql mysql=sql sqlite=sql conf=ini cfg=ini properties=ini
 """
 LANGUAGES = {name: name for name in _LANGUAGES.split()} | dict(pair.split("=") for pair in _OTHER_NAMES.split())
+_MAX_DRAWN = 50_000
+_MAX_LINES = 2_000
+_KINDS_TEXT = """
+architecture architecture-beta block block-beta c4component c4container c4context c4deployment c4dynamic classdiagram
+classdiagram-v2 erdiagram flowchart gantt gitgraph graph journey kanban mindmap packet packet-beta pie quadrantchart
+radar-beta requirementdiagram sankey sankey-beta sequencediagram statediagram statediagram-v2 timeline treemap
+treemap-beta xychart xychart-beta zenuml
+"""
+_KINDS = frozenset(_KINDS_TEXT.split())
+_COMMENT = re.compile(r"^[ \t]*%%.*\n?", re.MULTILINE)
+_WORD = re.compile(r"[A-Za-z][A-Za-z0-9-]{0,29}")
+_FRONT_MATTER = re.compile(r"\s*---[ \t]*\r?\n(?:.*\n)*?[ \t]*---[ \t]*(?:\r?\n|$)")
+_DOING = r"""(?:click[ \t]+\S+[ \t]+(?:href\b|call\b|["'])|(?:links?|callback)[ \t]+[^\s:"]+[ \t]*[:"'])"""
+_ACTION = re.compile(rf"^[ \t]*{_DOING}.*\n?", re.MULTILINE)
+_ACTION_AFTER = re.compile(rf";[ \t]*{_DOING}[^\n;]*")
 
 
 def render_code(sheet: Sheet, source: str, language: str | None, title: str | None = None) -> str:
@@ -76,3 +92,35 @@ def _highlight(sheet: Sheet, source: str, language: str | None) -> str:
 
 def _find_lexer(language: str) -> Lexer:
     return get_lexer_by_name(language, stripnl=False, ensurenl=False, handlecodeblocks=False)  # no code in the code
+
+
+def render_diagram(sheet: Sheet, source: str, title: str | None = None) -> str:
+    if len(source) > _MAX_DRAWN or source.count("\n") > _MAX_LINES:
+        return render_figure("mermaid", title, render_note(sheet.texts.not_drawn) + render_source(sheet, source))
+    drawn, count = remove_settings(source)
+    kind = _WORD.search(_COMMENT.sub("", drawn))
+    name = kind[0].lower() if kind and kind[0].lower() in _KINDS else "other"
+    left_out = render_note(sheet.texts.directives.format(count=count)) if count else ""
+    return render_figure(
+        "mermaid", title, f'<pre class="mermaid-source" data-kind="{name}">{escape_text(drawn)}</pre>{left_out}'
+    )
+
+
+def remove_settings(source: str) -> tuple[str, int]:
+    """Return the source without directives, front matter and actions, and their number."""
+    front = _FRONT_MATTER.match(source)
+    count = int(front is not None)
+    source = source[front.end() :] if front else source
+    pieces: list[str] = []
+    position = 0
+    while (start := source.find("%%{", position)) >= 0:
+        pieces.append(source[position:start])
+        end = source.find("}%%", start)
+        position = len(source) if end < 0 else end + 3
+        count += 1
+    source = "".join((*pieces, source[position:]))
+    for pattern in (_ACTION, _ACTION_AFTER):
+        source, removed = pattern.subn("", source)
+        count += removed
+    loose = source.count("%%{")  # a removed part may have stood between two halves of another
+    return source.replace("%%{", "%% {"), count + loose

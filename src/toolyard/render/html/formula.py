@@ -12,11 +12,9 @@ from xml.etree.ElementTree import Element
 from latex2mathml import exceptions
 from latex2mathml.converter import Converter
 
-from toolyard.render.html.card import render_note
 from toolyard.render.html.code import MAX_SHOWN, render_cut_note
 from toolyard.render.html.sanitise import MATH_ATTRIBUTES, MATH_TAGS
-from toolyard.render.html.sheet import Sheet
-from toolyard.render.html.visible import escape_plain, escape_text, mark_hidden
+from toolyard.render.html.sheet import Sheet, escape_plain, escape_text, mark_hidden, render_note
 
 MAX_TEX = 10_000
 _MAX_DEPTH = 50

@@ -15,20 +15,21 @@ from markdown_it.rules_core import StateCore
 from markdown_it.token import Token
 from mdit_py_plugins.footnote import footnote_plugin
 
-from toolyard.protocol.reply import AttachmentType
+from toolyard.protocol.replies.reply_values import AttachmentType
 from toolyard.render.formulas import find_bracketed_formulas, find_formulas
-from toolyard.render.html.address import parse_address
-from toolyard.render.html.attachment import can_be_inline, render_placeholder
-from toolyard.render.html.bare_link import bare_link_rule
-from toolyard.render.html.bracket import Brackets
-from toolyard.render.html.card import render_note, render_pending
-from toolyard.render.html.code import render_code, render_inline_code, render_source
-from toolyard.render.html.diagram import render_diagram
+from toolyard.render.html.attachment import (
+    Form,
+    can_be_inline,
+    core_rule,
+    inline_rule,
+    parse_placeholder,
+    render_placeholder,
+)
+from toolyard.render.html.code import render_code, render_diagram, render_inline_code, render_source
 from toolyard.render.html.formula import render_formula
+from toolyard.render.html.links import Brackets, bare_link_rule, parse_address
 from toolyard.render.html.media import render_media
-from toolyard.render.html.placeholder import Form, core_rule, inline_rule, parse_placeholder
-from toolyard.render.html.sheet import Sheet
-from toolyard.render.html.visible import escape_plain, escape_prose, escape_text
+from toolyard.render.html.sheet import Sheet, escape_plain, escape_prose, escape_text, render_note, render_pending
 
 _MAX_TEXT = 200_000
 _MAX_LEVELS = 32

@@ -1,24 +1,22 @@
 """Images, audio and video: shown when their data is in the reply, and never fetched.
 
 Data is shown when its declared type is on the list and its first bytes agree, within 1.5 MB, and for pictures 40
-million pixels. SVG is shown as a picture only, where its scripts do not run. A remote address becomes a card with the
-address, its host and a button that does nothing by itself.
+million pixels: a small file may expand to a huge picture, so the size is read from its first bytes without decoding it.
+SVG is shown as a picture only, where its scripts do not run. A remote address becomes a card with the address, its host
+and a button that does nothing by itself.
 """
 
 import base64
 import binascii
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from urllib.parse import unquote_to_bytes
 
 from toolyard.protocol.content import SNIFF_BYTES, Media, sniff
-from toolyard.protocol.reply import AttachmentType
-from toolyard.render.html.address import MAX_ADDRESS, parse_remote_address
-from toolyard.render.html.card import render_figure, render_warning
-from toolyard.render.html.pixels import read_pixels
-from toolyard.render.html.sheet import Sheet
-from toolyard.render.html.texts import Reason
-from toolyard.render.html.visible import escape_plain, escape_text
+from toolyard.protocol.replies.reply_values import AttachmentType
+from toolyard.render.html.links import MAX_ADDRESS, parse_remote_address
+from toolyard.render.html.sheet import Reason, Sheet, escape_plain, escape_text, render_figure, render_warning
 
 _MAX_BYTES = 1_500_000
 _MAX_PIXELS = 40_000_000
@@ -34,6 +32,8 @@ _ALLOWED: dict[str, frozenset[str]] = {  # the declared type, and the types that
     "audio/mp4": frozenset({"audio/mp4", "video/mp4"}),
     "audio/webm": frozenset({"video/webm"}),
 }
+_JPEG_SIZES = frozenset({*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC})  # segments with width and height
+_JPEG_BARE = frozenset({0x01, *range(0xD0, 0xD9)})  # markers without a length
 
 
 class MediaRefused(Exception):
@@ -147,3 +147,62 @@ def _clean_svg(data: bytes) -> Media:
 def _shorten(source: str) -> str:
     text = source.strip()
     return text if len(text) <= 200 else f"{text[:200]}…"
+
+
+def read_pixels(mime: str, data: bytes) -> tuple[int, int] | None:
+    """Return width and height, or None when the picture does not contain them."""
+    match mime:
+        case "image/png" if data[12:16] == b"IHDR" and len(data) >= 24:
+            return _read_big_endian(data, 16, 4), _read_big_endian(data, 20, 4)
+        case "image/gif" if len(data) >= 10:
+            return _read_gif(data)
+        case "image/jpeg":
+            return next(_read_jpeg(data), None)
+        case "image/webp":
+            return _read_webp(data)
+    return None
+
+
+def _read_big_endian(data: bytes, at: int, size: int) -> int:
+    return int.from_bytes(data[at : at + size], "big")
+
+
+def _read_little_endian(data: bytes, at: int, size: int) -> int:
+    return int.from_bytes(data[at : at + size], "little")
+
+
+def _read_gif(data: bytes) -> tuple[int, int]:
+    """Return the size of a GIF: its screen, or its first frame where that is larger."""
+    width, height = _read_little_endian(data, 6, 2), _read_little_endian(data, 8, 2)
+    palette = 3 << ((data[10] & 7) + 1) if len(data) > 10 and data[10] & 0x80 else 0
+    at = 13 + palette
+    if data[at : at + 1] == b"," and len(data) >= at + 9:
+        return max(width, _read_little_endian(data, at + 5, 2)), max(height, _read_little_endian(data, at + 7, 2))
+    return width, height
+
+
+def _read_jpeg(data: bytes) -> Iterator[tuple[int, int]]:
+    at = 2
+    while at + 9 <= len(data) and data[at] == 0xFF:
+        marker = data[at + 1]
+        if marker == 0xFF or marker in _JPEG_BARE:
+            at += 1 if marker == 0xFF else 2
+        elif marker in _JPEG_SIZES:
+            yield _read_big_endian(data, at + 7, 2), _read_big_endian(data, at + 5, 2)
+            return
+        else:
+            at += 2 + max(2, _read_big_endian(data, at + 2, 2))
+
+
+def _read_webp(data: bytes) -> tuple[int, int] | None:
+    if len(data) < 30:
+        return None
+    match data[12:16]:
+        case b"VP8X":
+            return _read_little_endian(data, 24, 3) + 1, _read_little_endian(data, 27, 3) + 1
+        case b"VP8L":
+            bits = _read_little_endian(data, 21, 4)
+            return (bits & 0x3FFF) + 1, (bits >> 14 & 0x3FFF) + 1
+        case b"VP8 ":
+            return _read_little_endian(data, 26, 2) & 0x3FFF, _read_little_endian(data, 28, 2) & 0x3FFF
+    return None

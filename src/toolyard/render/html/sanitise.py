@@ -10,7 +10,7 @@ from functools import cache
 
 import nh3
 
-from toolyard.render.html.address import parse_address
+from toolyard.render.html.links import parse_address
 
 _MATH_TAGS_TEXT = """
 math menclose merror mfrac mi mmultiscripts mn mo mover mpadded mphantom mprescripts mroot mrow ms mspace msqrt mstyle

@@ -1,16 +1,16 @@
 """CopyFile, MoveFile, RenameFile, DeleteFile and CreateDirectory: where things are."""
 
 from toolyard.message import Message, join_sentences
-from toolyard.protocol.outcome import Result
+from toolyard.protocol.tool import Result
 from toolyard.tools.operations.request import Request
-from toolyard.workspace.arranger import Arranger, Placement
-from toolyard.workspace.changes import Deleted
-from toolyard.workspace.trash import RETENTION, Trash
-from toolyard.workspace.undo import Undo
+from toolyard.workspace.changes.arranger import Arranger, Placement
+from toolyard.workspace.changes.trash import RETENTION, Trash
+from toolyard.workspace.changes.undo import Undo
+from toolyard.workspace.changes.undo_records import Deleted
 
 
 def describe_taken_name(placed: Placement) -> Message:
-    return Message("move.name_taken", "The name '{name}' was taken.", name=placed.requested)
+    return Message("The name '{name}' was taken.", name=placed.requested)
 
 
 class Arranging:
@@ -21,21 +21,21 @@ class Arranging:
         source, destination = request["source"], request["destination"]
         placed = self._arranger.copy(source, destination, request.checkpoint, access=request.access)
         return self._build_result(
-            request, placed, Message("move.copied", "Copied '{source}' to '{path}'.", source=source, path=placed.path)
+            request, placed, Message("Copied '{source}' to '{path}'.", source=source, path=placed.path)
         )
 
     def move_file(self, request: Request) -> Result:
         source, destination = request["source"], request["destination"]
         placed = self._arranger.move(source, destination, request.checkpoint, access=request.access)
         return self._build_result(
-            request, placed, Message("move.moved", "Moved '{source}' to '{path}'.", source=source, path=placed.path)
+            request, placed, Message("Moved '{source}' to '{path}'.", source=source, path=placed.path)
         )
 
     def rename_file(self, request: Request) -> Result:
         source, destination = request["source"], request["destination"]
         placed = self._arranger.move(source, destination, request.checkpoint, exactly=True, access=request.access)
         return self._build_result(
-            request, placed, Message("move.renamed", "Renamed '{source}' to '{path}'.", source=source, path=placed.path)
+            request, placed, Message("Renamed '{source}' to '{path}'.", source=source, path=placed.path)
         )
 
     def delete_file(self, request: Request) -> Result:
@@ -44,7 +44,6 @@ class Arranging:
         return Result(
             data={"applied": True, "path": trashed.path, "trash_id": trashed.id},
             text=Message(
-                "move.deleted",
                 "Deleted '{path}'. It is kept for {days} days in the trash as {id}.",
                 path=trashed.path,
                 days=RETENTION.days,
@@ -60,9 +59,9 @@ class Arranging:
             self._undo.record_changes(request.call.id, [folder])
         return Result(
             data={"applied": True, "path": path, "created": made},
-            text=Message("move.folder_created", "Created the folder '{path}'.", path=path)
+            text=Message("Created the folder '{path}'.", path=path)
             if made
-            else Message("move.folder_exists", "The folder '{path}' exists already.", path=path),
+            else Message("The folder '{path}' exists already.", path=path),
             context={"path_resolved": path},
         )
 

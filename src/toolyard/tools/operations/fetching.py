@@ -7,16 +7,15 @@ from pathlib import Path
 
 from toolyard.message import Message, join_sentences
 from toolyard.protocol.content import Media, Part, Text
-from toolyard.protocol.outcome import Result
+from toolyard.protocol.tool import Result
 from toolyard.tools.operations.arranging import describe_taken_name
-from toolyard.tools.operations.file_facts import format_size
 from toolyard.tools.operations.reading import Reading
-from toolyard.tools.operations.request import MAX_NAME_BYTES, Request, require_plain_name
+from toolyard.tools.operations.request import MAX_NAME_BYTES, Request, format_size, require_plain_name
 from toolyard.tools.thread import in_thread
-from toolyard.workspace.arranger import Arranger
+from toolyard.workspace.changes.arranger import Arranger
+from toolyard.workspace.changes.undo import Undo
 from toolyard.workspace.read_history import ReadHistory
 from toolyard.workspace.safe_fetch import FetchedBody, SafeFetch
-from toolyard.workspace.undo import Undo
 from toolyard.workspace.workspace import Workspace
 
 DOWNLOADS = "downloads"
@@ -34,7 +33,7 @@ class Fetching:
         if request.get("path") is None:
             request.require("url")
         url: str = request.get("url") or request["path"]
-        fetched = await in_thread(lambda: self._fetch.fetch(url, request.checkpoint))
+        fetched = await in_thread(self._fetch.fetch, url, request.checkpoint)
         name = choose_file_name(fetched)
         with TemporaryDirectory(prefix="toolyard-") as folder:
             workspace = await in_thread(lambda: _store_temporarily(fetched.content, Path(folder), name))
@@ -53,7 +52,6 @@ class Fetching:
         self._undo.record_changes(request.call.id, [placed.change])
         text = join_sentences(
             Message(
-                "fetch.downloaded",
                 "Downloaded '{path}' ({size}) from '{host}'.",
                 path=placed.path,
                 size=format_size(len(fetched.content)),
@@ -104,7 +102,7 @@ def _rewrite_part(part: Part, summary: str, text: str, url: str) -> Part:
 
 def _rewrite_result(result: Result, fetched: FetchedBody) -> Result:
     """The result of a read whose file was only passing through."""
-    host = Message("fetch.from_host", "Fetched from '{host}'.", host=fetched.source.host)
+    host = Message("Fetched from '{host}'.", host=fetched.source.host)
     text = join_sentences(host, result.text)
     parts = tuple(_rewrite_part(part, result.text, text, fetched.source.url) for part in result.extras.parts)
     data = {key: value for key, value in result.data.items() if key not in ("path", "lastModified")}

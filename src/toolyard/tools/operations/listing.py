@@ -7,14 +7,13 @@ from collections.abc import Iterator
 
 from toolyard.message import Message, join_sentences
 from toolyard.protocol.content import Text
+from toolyard.protocol.envelope import Extras
 from toolyard.protocol.json import Json, JsonObject
-from toolyard.protocol.outcome import Extras, Result
-from toolyard.protocol.tool import Checkpoint
+from toolyard.protocol.tool import Checkpoint, Result
 from toolyard.tools.counts import count_items
-from toolyard.tools.operations.file_facts import build_facts, format_time
-from toolyard.tools.operations.request import Request
-from toolyard.workspace.ignore import IgnoreRules
+from toolyard.tools.operations.request import Request, build_facts, format_time
 from toolyard.workspace.names import to_text
+from toolyard.workspace.search.ignore import IgnoreRules
 from toolyard.workspace.workspace import OpenHandle, Workspace
 
 MAX_ITEMS = 1000
@@ -31,7 +30,6 @@ class Listing:
         shown = _sort_items(item for item in items if not item["isHidden"])[:MAX_ITEMS]
         inside: list[Json] = [{"name": item["name"], "type": item["type"]} for item in shown]
         text = Message(
-            "ls.allowed_folder",
             "The project is the only folder that may be used: {items} in it, and all below them. "
             "Paths are relative to it, or absolute inside it.",
             items=count_items(len(shown)),
@@ -51,17 +49,11 @@ class Listing:
         shown = visible[:MAX_ITEMS]
         hidden = len(items) - len(visible)
         text = join_sentences(
-            Message(
-                "ls.directory", "Directory listing of '{path}' ({items}).", path=where, items=count_items(len(shown))
-            ),
-            Message(
-                "ls.directory_truncated",
-                "Truncated: {total} in all. LS lists the rest page by page.",
-                total=len(visible),
-            )
+            Message("Directory listing of '{path}' ({items}).", path=where, items=count_items(len(shown))),
+            Message("Truncated: {total} in all. LS lists the rest page by page.", total=len(visible))
             if len(shown) < len(visible)
             else "",
-            Message("ls.directory_hidden", "Not listed: {count} hidden (showHidden).", count=hidden) if hidden else "",
+            Message("Not listed: {count} hidden (showHidden).", count=hidden) if hidden else "",
         )
         return Result(
             data={
@@ -94,7 +86,6 @@ class Listing:
         }
         text = (
             Message(
-                "ls.info",
                 "Information about '{path}': {type}, last modified {time}.",
                 path=path,
                 type=about["type"],
@@ -102,7 +93,6 @@ class Listing:
             )
             if about["size"] is None
             else Message(
-                "ls.info_with_size",
                 "Information about '{path}': {type}, {size}, last modified {time}.",
                 path=path,
                 type=about["type"],

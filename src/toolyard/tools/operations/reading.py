@@ -1,35 +1,72 @@
-"""ReadFile: a text as it stands in the file, or what Read makes of anything else."""
+"""ReadFile: a text as it stands in the file, or what Read makes of anything else.
 
+A range of lines is ``head:N``, ``tail:N``, ``M-N``, ``M:N`` or ``N``, counted from 1.
+"""
+
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from toolyard.message import Message, join_sentences
 from toolyard.protocol.content import SNIFF_BYTES, Text, sniff
-from toolyard.protocol.envelope import ErrorCode
-from toolyard.protocol.failure import Failure
+from toolyard.protocol.envelope import ErrorCode, Extras, Failure
 from toolyard.protocol.json import JsonObject
-from toolyard.protocol.outcome import Extras, Result
 from toolyard.protocol.result_limits import MAX_BYTES, MAX_LINES
-from toolyard.tools.operations.file_facts import build_facts
-from toolyard.tools.operations.line_range import LineRange
-from toolyard.tools.operations.request import Request
+from toolyard.protocol.tool import Result
+from toolyard.tools.operations.request import Request, build_facts
 from toolyard.tools.read import Read, total_lines_stat
 from toolyard.tools.thread import in_thread
 from toolyard.workspace.encoding import BINARY_PROBE, find_encoding, looks_binary
-from toolyard.workspace.line_scan import WindowLimits
 from toolyard.workspace.read_history import ReadHistory
-from toolyard.workspace.snapshot import read_consistently, read_exactly
-from toolyard.workspace.text_reader import TextReader, TextWindow
-from toolyard.workspace.workspace import OpenHandle, Workspace
+from toolyard.workspace.text_reader import TextReader, TextWindow, WindowLimits
+from toolyard.workspace.workspace import OpenHandle, Workspace, read_consistently, read_exactly
 
 _ENDINGS = {"lf": "\n", "crlf": "\r\n", "cr": "\r"}
 _NODE = {"utf16le": "utf-16-le", "ucs2": "utf-16-le", "ucs-2": "utf-16-le", "binary": "latin-1"}
 _BEYOND = 2**40  # a line that no file has: to look for it is to count them all
+_FORM = re.compile(r"(?:(head|tail)\s*:\s*)?(\d{1,12})(?:\s*[-:]\s*(\d{1,12}))?", re.IGNORECASE)
 
 
 def to_python_encoding(name: str | None) -> str | None:
     """An encoding in the words of Node, in which VCP's callers speak, in those of Python."""
     return _NODE.get(name.lower(), name) if name else None
+
+
+@dataclass(frozen=True, slots=True)
+class LineRange:
+    """Lines from ``first`` to ``last``, or the ``tail`` last ones. Without ``last``: as many as an answer holds."""
+
+    first: int = 1
+    last: int | None = None
+    tail: int | None = None
+
+    @classmethod
+    def parse(cls, value: str | int | None) -> "LineRange":
+        if value is None or value == "":
+            return cls()
+        form = _FORM.fullmatch(str(value).strip())
+        if form is None or (form[1] and form[3]):
+            raise _invalid_range(Message("is none of head:N, tail:N, M-N, M:N and N"))
+        number, last = int(form[2]), int(form[3] or form[2])
+        if number < 1:
+            raise _invalid_range(Message("counts lines from 1"))
+        if last < number:
+            raise _invalid_range(Message("ends before it begins"))
+        match (form[1] or "").lower():
+            case "head":
+                return cls(last=number)
+            case "tail":
+                return cls(tail=number)
+            case _:
+                return cls(number, last)
+
+    @property
+    def is_everything(self) -> bool:
+        return self == LineRange()
+
+    def resolve(self, total: int) -> "LineRange":
+        """Return the range by line numbers, in a text of ``total`` lines."""
+        return self if self.tail is None else LineRange(max(1, total - self.tail + 1), max(1, total))
 
 
 class Reading:
@@ -42,7 +79,7 @@ class Reading:
 
     async def read(self, request: Request, path: str) -> Result:
         lines, encoding = LineRange.parse(request.get("lines")), to_python_encoding(request.get("encoding"))
-        text = await in_thread(lambda: self._read_text(request, path, lines, encoding))
+        text = await in_thread(self._read_text, request, path, lines, encoding)
         if text is None:
             return await self._read_other(request, path, lines)
         if "hash" in text.data:
@@ -67,7 +104,7 @@ class Reading:
         result = await self._read_page(request, path, lines)
         texts = [part.text for part in result.extras.parts if isinstance(part, Text)]
         unnumbered: JsonObject = {"content": texts[1]} if "content" in result.data and len(texts) > 1 else {}
-        about = await in_thread(lambda: self._read_facts(path))
+        about = await in_thread(self._read_facts, path)
         return replace(result, data={**about, **result.data, **unnumbered})
 
     def _read_facts(self, path: str) -> JsonObject:
@@ -126,29 +163,22 @@ class _TextExcerpt:
 
     def _list_sentences(self, data: JsonObject, *, cut: bool) -> Iterator[Message]:
         window = self.window
-        yield Message("read.file", "Read '{path}' ({size}).", path=data["path"], size=data["sizeFormatted"])
+        yield Message("Read '{path}' ({size}).", path=data["path"], size=data["sizeFormatted"])
         if window.lines and (self.has_more or window.total_lines != len(window.lines)):
             yield (
-                Message("read.file_lines", "Lines {lines}.", lines=data["lines"])
+                Message("Lines {lines}.", lines=data["lines"])
                 if window.total_lines is None
-                else Message(
-                    "read.file_lines_of", "Lines {lines} of {total}.", lines=data["lines"], total=window.total_lines
-                )
+                else Message("Lines {lines} of {total}.", lines=data["lines"], total=window.total_lines)
             )
         if self.has_more:
             yield Message(
-                "read.file_truncated",
-                "(Truncated.) Read on with lines={first}-{last}.",
-                first=self.last + 1,
-                last=self.last + MAX_LINES,
+                "(Truncated.) Read on with lines={first}-{last}.", first=self.last + 1, last=self.last + MAX_LINES
             )
         if cut:
-            yield Message("read.file_cut", "A line is too long for an answer and was cut.")
+            yield Message("A line is too long for an answer and was cut.")
         if not window.encoding.certain:
             yield Message(
-                "read.file_encoding",
-                "The encoding is not certain: shown as {name}. Name it if you know it.",
-                name=window.encoding.name,
+                "The encoding is not certain: shown as {name}. Name it if you know it.", name=window.encoding.name
             )
 
 
@@ -161,13 +191,12 @@ def _read_excerpt(file: OpenHandle, reader: TextReader, lines: LineRange) -> _Te
         raise Failure(
             ErrorCode.INVALID_PARAM,
             Message(
-                "file.line_beyond_end",
                 "'{path}' has {total_lines} lines: line {first} is beyond its end.",
                 path=file.path,
                 total_lines=window.total_lines,
                 first=lines.first,
             ),
-            hint=Message("hint.ask_existing_lines", "Ask for lines that it has."),
+            hint=Message("Ask for lines that it has."),
             context={"path_resolved": file.path},
         )
     if lines.is_everything and window.next_line is None and not any(line.cut for line in window.lines):
@@ -189,3 +218,11 @@ def _select_facts(about: JsonObject) -> JsonObject:
     return {"path": about["path"], "fileName": about["name"], "size": about["size"]} | {
         name: about[name] for name in ("sizeFormatted", "lastModified")
     }
+
+
+def _invalid_range(why: str) -> Failure:
+    return Failure(
+        ErrorCode.INVALID_PARAM,
+        Message("'lines' {why}.", why=why),
+        hint=Message("Use a form such as head:50, tail:80 or 120-180."),
+    )

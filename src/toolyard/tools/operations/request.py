@@ -1,19 +1,30 @@
-"""A command of FileOperator: its request, its required parameters, its operation."""
+"""A command of FileOperator: its request, its required parameters, its operation, and the facts of a file in VCP's
+words."""
 
+import os
+import stat
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from datetime import UTC, datetime
+from inspect import iscoroutinefunction
+from typing import Any
 
 from toolyard.message import Message
-from toolyard.protocol.call import ToolCall
-from toolyard.protocol.envelope import ErrorCode
-from toolyard.protocol.failure import Failure
-from toolyard.protocol.outcome import Result
-from toolyard.protocol.tool import Checkpoint
+from toolyard.protocol.envelope import ErrorCode, Failure
+from toolyard.protocol.json import JsonObject
+from toolyard.protocol.tool import Checkpoint, Result, ToolCall
 from toolyard.tools.thread import in_thread
-from toolyard.workspace.protected_paths import WriteAccess
+from toolyard.workspace.changes.protected_paths import WriteAccess
 
 MAX_NAME_BYTES = 200  # of a file name that a caller or a server chose; it may still get a number
+CANONICAL = {
+    "filePath": "path",
+    "directoryPath": "path",
+    "searchPath": "path",
+    "sourcePath": "source",
+    "destinationPath": "destination",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,46 +47,23 @@ class Request:
         missing = [word for word in words if CANONICAL.get(word, word) not in self.call.arguments]
         if missing:
             command, names = self["command"], " and ".join(f"'{word}'" for word in missing)
-            message = Message(
-                "file.missing_parameter", "{command} needs the missing parameter {names}.", command=command, names=names
-            )
+            message = Message("{command} needs the missing parameter {names}.", command=command, names=names)
             if len(missing) > 1:
-                message = Message(
-                    "file.missing_parameters",
-                    "{command} needs the missing parameters {names}.",
-                    command=command,
-                    names=names,
-                )
-            raise Failure(
-                ErrorCode.INVALID_PARAM,
-                message,
-                hint=Message("hint.add_missing", "Add what is missing and call again."),
-            )
-
-
-CANONICAL = {
-    "filePath": "path",
-    "directoryPath": "path",
-    "searchPath": "path",
-    "sourcePath": "source",
-    "destinationPath": "destination",
-}
-
-Operation: TypeAlias = Callable[[Request], Awaitable[Result]]
+                message = Message("{command} needs the missing parameters {names}.", command=command, names=names)
+            raise Failure(ErrorCode.INVALID_PARAM, message, hint=Message("Add what is missing and call again."))
 
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    run: Operation
+    operation: Callable[[Request], Result | Awaitable[Result]]  # one that is no coroutine blocks
     needs: tuple[str, ...] = ()
     reads: bool = False  # its content is the answer; the others only have a message
 
-
-def run_in_thread(work: Callable[[Request], Result]) -> Operation:
-    async def run(request: Request) -> Result:
-        return await in_thread(lambda: work(request))
-
-    return run
+    async def run(self, request: Request) -> Result:
+        result = (
+            self.operation(request) if iscoroutinefunction(self.operation) else await in_thread(self.operation, request)
+        )
+        return result if isinstance(result, Result) else await result
 
 
 def require_plain_name(name: str, parameter: str) -> str:
@@ -84,11 +72,49 @@ def require_plain_name(name: str, parameter: str) -> str:
         raise Failure(
             ErrorCode.INVALID_PARAM,
             Message(
-                "file.invalid_name",
                 "'{parameter}' must be the name of a file, without folders and of at most {max_name_bytes} bytes.",
                 parameter=parameter,
                 max_name_bytes=MAX_NAME_BYTES,
             ),
-            hint=Message("hint.give_file_name", "Give a name such as notes.md."),
+            hint=Message("Give a name such as notes.md."),
         )
     return name
+
+
+def format_size(size: int) -> str:
+    """``12 Bytes``, ``1.2 KB``."""
+    number, unit = float(size), "Bytes"
+    for larger in ("KB", "MB", "GB", "TB"):
+        if number < 1024:
+            break
+        number, unit = number / 1024, larger
+    return f"{round(number, 2):g} {unit}"
+
+
+def format_time(seconds: float | None) -> str | None:
+    """A time as ISO 8601 with its offset."""
+    if seconds is not None:
+        with suppress(ValueError, OverflowError, OSError):  # some file systems keep times that no calendar has
+            return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
+    return None
+
+
+def file_type(mode: int) -> str:
+    if stat.S_ISDIR(mode):
+        return "directory"
+    if stat.S_ISLNK(mode):
+        return "link"
+    return "file" if stat.S_ISREG(mode) else "special"
+
+
+def build_facts(path: str, info: os.stat_result) -> JsonObject:
+    """Build the facts that every command reports of a file; ``path`` is relative to the root."""
+    size = info.st_size if stat.S_ISREG(info.st_mode) else None
+    return {
+        "name": path.rpartition("/")[2],
+        "path": path,
+        "type": file_type(info.st_mode),
+        "size": size,
+        "sizeFormatted": None if size is None else format_size(size),
+        "lastModified": format_time(info.st_mtime),
+    }

@@ -13,18 +13,15 @@ from dataclasses import dataclass, field
 
 from toolyard.message import Message, join_sentences
 from toolyard.protocol.arguments import coerce_value
-from toolyard.protocol.envelope import ErrorCode
-from toolyard.protocol.failure import Failure
+from toolyard.protocol.envelope import ErrorCode, Failure
 from toolyard.protocol.json import Json, JsonObject
-from toolyard.protocol.outcome import Result
-from toolyard.protocol.tool import Checkpoint
-from toolyard.tools.operations.file_facts import build_facts, file_type
-from toolyard.tools.operations.request import Request
-from toolyard.workspace.ignore import IgnoreRules, read_rules, read_rules_above
+from toolyard.protocol.tool import Checkpoint, Result
+from toolyard.tools.operations.request import Request, build_facts, file_type
+from toolyard.workspace.home_folder import is_private
 from toolyard.workspace.names import to_text
-from toolyard.workspace.private_home import is_private
 from toolyard.workspace.search.file_glob import INCOMPLETE, can_match
-from toolyard.workspace.wildcard import Segment, compile_path, compile_segment, matches_path
+from toolyard.workspace.search.ignore import IgnoreRules, read_rules, read_rules_above
+from toolyard.workspace.search.wildcard import Segment, compile_path, compile_segment, matches_path
 from toolyard.workspace.workspace import Workspace
 
 MAX_RESULTS = 100
@@ -53,27 +50,20 @@ class Searching:
         truncated = len(shown) < len(results) or search.stopped
         text = join_sentences(
             Message(
-                "search.results",
                 "Search results for '{pattern}' in '{path}' ({count} of {total}).",
                 pattern=pattern,
                 path=where,
                 count=len(shown),
                 total=len(results),
             ),
-            Message("search.truncated", "Truncated: narrow the pattern or the folder.") if truncated else "",
-            Message("search.braces", "Braces in a pattern are text: search once for each of their choices.")
+            Message("Truncated: narrow the pattern or the folder.") if truncated else "",
+            Message("Braces in a pattern are text: search once for each of their choices.")
             if not results and "{" in pattern
             else "",
-            Message(
-                "search.not_searched",
-                "Not searched: {count} hidden or ignored (includeHidden, includeIgnored).",
-                count=search.left_out,
-            )
+            Message("Not searched: {count} hidden or ignored (includeHidden, includeIgnored).", count=search.left_out)
             if search.left_out
             else "",
-            Message("search.folders_unreadable", "Not readable: {count} of the folders.", count=search.unreadable)
-            if search.unreadable
-            else "",
+            Message("Not readable: {count} of the folders.", count=search.unreadable) if search.unreadable else "",
         )
         return Result(
             data={
@@ -104,14 +94,13 @@ class SearchOptions:
             return cls()
         given = coerce_value(value, {"type": "object"})
         if not isinstance(given, Mapping):
-            raise _invalid_options(Message("search.options_no_object", "must be a JSON object"))
+            raise _invalid_options(Message("must be a JSON object"))
         values: dict[str, bool | str] = {}
         for name, option_value in given.items():
             option = _OPTIONS.get(name.replace("_", "").lower())
             if option is None:
                 raise _invalid_options(
                     Message(
-                        "search.unknown_option",
                         "has no option '{name}': there are caseSensitive, includeHidden, includeIgnored, fileType",
                         name=name[:40],
                     )
@@ -213,18 +202,15 @@ def _compile_pattern(pattern: str) -> tuple[Segment, ...]:
     if pattern.startswith(("/", "\\")) or ".." in pattern.replace("\\", "/").split("/"):
         raise Failure(
             ErrorCode.INVALID_PARAM,
-            Message(
-                "glob.pattern_outside_folder",
-                "'pattern' must not be absolute or contain '..': a search stays below its folder.",
-            ),
-            hint=Message("hint.say_search_path", "Say where to search with searchPath."),
+            Message("'pattern' must not be absolute or contain '..': a search stays below its folder."),
+            hint=Message("Say where to search with searchPath."),
         )
     compiled = compile_path(f"**/{pattern}")
     if not can_match(compiled):
         raise Failure(
             ErrorCode.INVALID_PARAM,
-            Message("file.invalid_pattern", "'pattern' {incomplete}.", incomplete=INCOMPLETE),
-            hint=Message("hint.write_bracket", "Write [[] for the bracket itself."),
+            Message("'pattern' {incomplete}.", incomplete=INCOMPLETE),
+            hint=Message("Write [[] for the bracket itself."),
         )
     return compiled
 
@@ -237,7 +223,6 @@ def _parse_file_type(value: Json) -> str:
     if value not in _FILE_TYPES:
         raise _invalid_options(
             Message(
-                "search.unknown_file_type",
                 "has the fileType {value}: use one of {names}",
                 value=json.dumps(value)[:40],
                 names=", ".join(_FILE_TYPES),
@@ -250,9 +235,7 @@ def _parse_flag(name: str, value: Json) -> bool:
     flag = coerce_value(value, {"type": "boolean"})
     if not isinstance(flag, bool):
         raise _invalid_options(
-            Message(
-                "search.no_flag", "has {name} = {value}: use true or false", name=name, value=json.dumps(value)[:40]
-            )
+            Message("has {name} = {value}: use true or false", name=name, value=json.dumps(value)[:40])
         )
     return flag
 
@@ -260,8 +243,8 @@ def _parse_flag(name: str, value: Json) -> bool:
 def _invalid_options(why: str) -> Failure:
     return Failure(
         ErrorCode.INVALID_PARAM,
-        Message("file.invalid_options", "'options' {why}.", why=why),
-        hint=Message("hint.search_options", 'Use options such as {{"caseSensitive": true, "fileType": "file"}}.'),
+        Message("'options' {why}.", why=why),
+        hint=Message('Use options such as {{"caseSensitive": true, "fileType": "file"}}.'),
     )
 
 

@@ -8,12 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from toolyard.message import Message
-from toolyard.protocol import json_text
-from toolyard.protocol.edit import Edit, Splice
-from toolyard.protocol.envelope import ErrorCode
-from toolyard.protocol.failure import Failure, Reason
+from toolyard.protocol.edits import json_text
+from toolyard.protocol.edits.text_edit import Edit, Splice
+from toolyard.protocol.envelope import ErrorCode, Failure, Reason
 from toolyard.protocol.json import JsonObject
-from toolyard.protocol.outcome import Result
+from toolyard.protocol.tool import Result
 from toolyard.tools.file_changer import FileChanger
 from toolyard.tools.operations.request import Request, require_plain_name
 from toolyard.tools.operations.writing import Writing, locate_vcp_edit
@@ -42,9 +41,7 @@ class VcpFiles:
         def compute(before: Document | None, path: str) -> bytes:
             if before is None:
                 raise Failure(
-                    ErrorCode.NOT_FOUND,
-                    Message("file.not_found", "'{path}' does not exist.", path=path),
-                    hint=Message("hint.check_path", "Check the path."),
+                    ErrorCode.NOT_FOUND, Message("'{path}' does not exist.", path=path), hint=Message("Check the path.")
                 )
             number, splices = _change_message(before.text, edit, path)
             changed_message[:] = [number]
@@ -53,10 +50,7 @@ class VcpFiles:
         arguments: JsonObject = {"path": request["path"], "dry_run": False}
         changed = self._files.change(replace(request.call, arguments=arguments), request.checkpoint, compute)
         done = Message(
-            "edit.history",
-            "Changed message {number} of the history '{path}'.",
-            number=changed_message[0],
-            path=changed.path,
+            "Changed message {number} of the history '{path}'.", number=changed_message[0], path=changed.path
         )
         return changed.build_result(
             done, {"operation": "update", "path": changed.path, "message_index": changed_message[0]}
@@ -67,9 +61,7 @@ def _change_message(text: str, edit: Edit, path: str) -> tuple[int, tuple[Splice
     """Find the message to change; return its number, counted from 0, and the splices of the file."""
     if not edit.old:
         raise Failure(
-            ErrorCode.INVALID_PARAM,
-            Message("file.searchstring_empty", "searchString is empty."),
-            hint=Message("hint.give_text", "Give the text to replace."),
+            ErrorCode.INVALID_PARAM, Message("searchString is empty."), hint=Message("Give the text to replace.")
         )
     history = _parse_history(text, path)
     missed: Failure | None = None
@@ -84,8 +76,8 @@ def _change_message(text: str, edit: Edit, path: str) -> tuple[int, tuple[Splice
         return number, _to_file_splices(text, number, match.splices)
     raise missed or Failure(
         Reason.NOT_FOUND_IN_FILE,
-        Message("file.no_message_assistant", "'{path}' has no message of the assistant.", path=path),
-        hint=Message("hint.check_file", "Check the file."),
+        Message("'{path}' has no message of the assistant.", path=path),
+        hint=Message("Check the file."),
     )
 
 
@@ -95,14 +87,14 @@ def _parse_history(text: str, path: str) -> list[Any]:
     except (ValueError, RecursionError) as error:
         raise Failure(
             ErrorCode.INVALID_PARAM,
-            Message("file.not_valid_json", "'{path}' is not valid JSON ({error}).", path=path, error=str(error)[:100]),
-            hint=Message("hint.repair_file", "Repair the file first."),
+            Message("'{path}' is not valid JSON ({error}).", path=path, error=str(error)[:100]),
+            hint=Message("Repair the file first."),
         ) from error
     if not isinstance(history, list):
         raise Failure(
             ErrorCode.INVALID_PARAM,
-            Message("file.not_a_history", "'{path}' is no history: it holds no list.", path=path),
-            hint=Message("hint.check_path", "Check the path."),
+            Message("'{path}' is no history: it holds no list.", path=path),
+            hint=Message("Check the path."),
         )
     return history
 

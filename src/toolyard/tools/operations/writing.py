@@ -1,29 +1,42 @@
-"""WriteFile, WriteEscapedFile, AppendFile, EditFile and ApplyDiff: the text of a file."""
+"""WriteFile, WriteEscapedFile, AppendFile, EditFile and ApplyDiff: the text of a file.
+
+ApplyDiff's diffContent has one or more pieces of text to search for and what to put in their places:
+
+    <<<<<<< SEARCH
+    :start_line:12        optional; the number is not needed and not used
+    -------               optional
+    the old text
+    =======
+    the new text
+    >>>>>>> REPLACE
+
+Markers stand alone on their lines. Without an ``=======``, the last ``-------`` parts the old text from the new. Dashes
+without a number above them may be text themselves: if they stand above the old text in the file, the new text must
+begin with them as well, and else the block is refused. One that is not whole is refused too, never guessed at.
+"""
 
 import codecs
-from collections.abc import Callable
-from dataclasses import replace
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 from toolyard.message import Message, join_sentences, replace_in_message
-from toolyard.protocol.edit import Edit, Match, Strategy
-from toolyard.protocol.envelope import ErrorCode
-from toolyard.protocol.failure import Failure, Reason
+from toolyard.protocol.edits.location import locate
+from toolyard.protocol.edits.text_edit import Edit, Match, Strategy
+from toolyard.protocol.envelope import ErrorCode, Failure, Reason
 from toolyard.protocol.json import JsonObject
-from toolyard.protocol.locate import locate
-from toolyard.protocol.outcome import Result
+from toolyard.protocol.tool import Result
 from toolyard.tools.edit import describe_edit, describe_forgiveness
 from toolyard.tools.file_changer import ChangedFile, FileChanger, require_file_name, require_no_new_mask
-from toolyard.tools.operations.diff_block import DiffBlock, parse_blocks
-from toolyard.tools.operations.file_facts import format_size
 from toolyard.tools.operations.reading import to_python_encoding
-from toolyard.tools.operations.request import Request
-from toolyard.workspace.arranger import Arranger
-from toolyard.workspace.changes import checksum
+from toolyard.tools.operations.request import Request, format_size
+from toolyard.workspace.changes.arranger import Arranger
+from toolyard.workspace.changes.trash import RETENTION, Trash, TrashEntry
+from toolyard.workspace.changes.undo import Undo
+from toolyard.workspace.changes.undo_records import checksum
 from toolyard.workspace.document import UTF8, Document
 from toolyard.workspace.encoding import Encoding, find_encoding
 from toolyard.workspace.read_history import ReadHistory
-from toolyard.workspace.trash import RETENTION, Trash, TrashEntry
-from toolyard.workspace.undo import Undo
 
 _ESCAPED = {
     "「始ESCAPE」": "「始」",
@@ -32,6 +45,16 @@ _ESCAPED = {
     "<<<[END_TOOL_REQUEST_ESCAPE]>>>": "<<<[END_TOOL_REQUEST]>>>",
 }
 _MARKED = {"utf-8-sig": ("utf-8", codecs.BOM_UTF8), "utf-16": ("utf-16-le", codecs.BOM_UTF16_LE)}
+_START = re.compile(r"<{7} ?SEARCH[ \t]*")
+_MIDDLE = re.compile(r"={7}[ \t]*")
+_DASHES = re.compile(r"-{7}[ \t]*")
+_END = re.compile(r">{7} ?REPLACE[ \t]*")
+_HINT = re.compile(r":(?:start|end)_line:[ \t]*\d+[ \t]*")  # a line above the dashes
+_DASHED = re.compile(r"-{7}[ \t]*(?:\n|\Z)")
+_FORM = Message(
+    "Write each block as <<<<<<< SEARCH, the old text, =======, the new text, >>>>>>> REPLACE, "
+    "each marker on a line of its own."
+)
 
 
 class Writing:
@@ -58,14 +81,13 @@ class Writing:
         size = format_size(len(document.raw))
         done = (
             Message(
-                "write.created_other",
                 "'{requested}' exists already and was not changed: created '{path}' ({size}).",
                 requested=placed.requested,
                 path=placed.path,
                 size=size,
             )
             if placed.is_renamed
-            else Message("write.created_file", "Created '{path}' ({size}).", path=placed.path, size=size)
+            else Message("Created '{path}' ({size}).", path=placed.path, size=size)
         )
         # The patch of a new file is what the caller just sent: not worth sending back.
         created = ChangedFile(
@@ -93,9 +115,9 @@ class Writing:
         changed = self._change_file(request, compute)
         size = format_size(len(changed.after.raw))
         done = (
-            Message("write.created_now", "Created '{path}' ({size} now).", path=changed.path, size=size)
+            Message("Created '{path}' ({size} now).", path=changed.path, size=size)
             if changed.before is None
-            else Message("write.appended", "Appended to '{path}' ({size} now).", path=changed.path, size=size)
+            else Message("Appended to '{path}' ({size} now).", path=changed.path, size=size)
         )
         return self._build_result(changed, done)
 
@@ -113,10 +135,9 @@ class Writing:
 
         changed = self._change_file(request, compute)
         if not entries:
-            same = Message("write.same_content", "'{path}' already has exactly this content.", path=changed.path)
+            same = Message("'{path}' already has exactly this content.", path=changed.path)
             return self._build_result(changed, same)
         done = Message(
-            "write.replaced",
             "Replaced the content of '{path}' ({size}). The old content is kept for {days} days in the trash as {id}.",
             path=changed.path,
             size=format_size(len(changed.after.raw)),
@@ -161,9 +182,7 @@ def locate_vcp_edit(text: str, edit: Edit, block: int = 1, of: int = 1) -> Match
     try:
         if not edit.old:
             raise Failure(
-                ErrorCode.INVALID_PARAM,
-                Message("file.searchstring_empty", "searchString is empty."),
-                hint=Message("hint.give_text", "Give the text to replace."),
+                ErrorCode.INVALID_PARAM, Message("searchString is empty."), hint=Message("Give the text to replace.")
             )
         return locate(text, edit)
     except Failure as failure:
@@ -171,19 +190,13 @@ def locate_vcp_edit(text: str, edit: Edit, block: int = 1, of: int = 1) -> Match
         message = replace_in_message(message, "new_string", "replaceString")
         if of > 1:
             message = Message(
-                "edit.block_failed",
-                "Block {number} of {total}: {message} Nothing was changed.",
-                number=block,
-                total=of,
-                message=message,
+                "Block {number} of {total}: {message} Nothing was changed.", number=block, total=of, message=message
             )
         unique = failure.reason is Reason.NOT_UNIQUE
         raise Failure(
             failure.reason or failure.code,
             message,
-            hint=Message("hint.more_text", "Give more of the text around the one you mean.")
-            if unique
-            else failure.hint,
+            hint=Message("Give more of the text around the one you mean.") if unique else failure.hint,
             data=failure.data,
         ) from failure
 
@@ -196,6 +209,27 @@ def adopt_line_endings(before: str, content: str) -> str:
     return content.replace("\n", "\r\n" if newlines else "\r")
 
 
+@dataclass(frozen=True, slots=True)
+class DiffBlock:
+    old: str
+    new: str
+    number: int = 1
+    dashes: str = ""  # the line above the old text, which may belong to it
+
+    def to_edit(self, text: str) -> Edit:
+        """Build the edit for a file with this text; raises Failure when the block is ambiguous."""
+        whole = f"{self.dashes}\n{self.old}"
+        if not self.dashes or _strip_lines(whole) not in _strip_lines(text):
+            return Edit(self.old, self.new)
+        if not _DASHED.match(self.new):
+            raise _broken_block(
+                self.number,
+                Message("begins with '-------', which also stands above the old text in the file"),
+                Message("If it is no text, write ':start_line:1' above it; if it is, give the line before it as well."),
+            )
+        return Edit(whole, self.new)
+
+
 def _read_blocks(request: Request) -> list[DiffBlock]:
     blocks = request.get("diffContent")
     if blocks is None:
@@ -204,11 +238,8 @@ def _read_blocks(request: Request) -> list[DiffBlock]:
     if request.get("searchString") is not None:
         raise Failure(
             ErrorCode.INVALID_PARAM,
-            Message(
-                "edit.conflicting_parameters",
-                "ApplyDiff takes either searchString and replaceString, or diffContent, not both.",
-            ),
-            hint=Message("hint.leave_one_out", "Leave one of them out."),
+            Message("ApplyDiff takes either searchString and replaceString, or diffContent, not both."),
+            hint=Message("Leave one of them out."),
         )
     return parse_blocks(blocks)
 
@@ -224,7 +255,61 @@ def _require_existing(before: Document | None, path: str) -> Document:
     if before is None:
         raise Failure(
             ErrorCode.NOT_FOUND,
-            Message("file.not_found", "'{path}' does not exist.", path=path),
-            hint=Message("hint.make_with_write_file", "Make it with WriteFile, or check the path."),
+            Message("'{path}' does not exist.", path=path),
+            hint=Message("Make it with WriteFile, or check the path."),
         )
     return before
+
+
+def parse_blocks(text: str) -> list[DiffBlock]:
+    """The blocks, in order; raises Failure when there is none or one is not whole."""
+    blocks: list[DiffBlock] = []
+    lines: list[str] | None = None
+    for line in text.replace("\r\n", "\n").split("\n"):
+        if _START.fullmatch(line):
+            if lines is not None:
+                raise _broken_block(len(blocks) + 1, Message("has no '>>>>>>> REPLACE' at its end"))
+            lines = []
+        elif lines is None:
+            if line.strip():
+                raise _broken_block(
+                    len(blocks) + 1, Message("has {text} before its '<<<<<<< SEARCH'", text=repr(line.strip()[:60]))
+                )
+        elif _END.fullmatch(line):
+            blocks.append(_parse_block(lines, len(blocks) + 1))
+            lines = None
+        else:
+            lines.append(line)
+    if lines is not None:
+        raise _broken_block(len(blocks) + 1, Message("has no '>>>>>>> REPLACE' at its end"))
+    if not blocks:
+        raise _broken_block(1, Message("is missing: diffContent has no '<<<<<<< SEARCH'"))
+    return blocks
+
+
+def _parse_block(lines: Sequence[str], number: int) -> DiffBlock:
+    middles = [at for at, line in enumerate(lines) if _MIDDLE.fullmatch(line)]
+    dashes = [at for at, line in enumerate(lines) if _DASHES.fullmatch(line)]
+    if len(middles) > 1:
+        raise _broken_block(number, Message("has more than one line '=======', so nobody can say which one parts it"))
+    if not middles and not dashes:
+        raise _broken_block(number, Message("has no line '=======' between the old text and the new"))
+    middle = middles[0] if middles else dashes[-1]
+    begin = next((at + 1 for at in dashes[:1] if at < middle and all(map(_HINT.fullmatch, lines[:at]))), 0)
+    old, new = "\n".join(lines[begin:middle]), "\n".join(lines[middle + 1 :])
+    if not old.strip():
+        raise _broken_block(number, Message("has no old text to search for"))
+    return DiffBlock(old, new, number, lines[0] if begin == 1 else "")
+
+
+def _strip_lines(text: str) -> str:
+    """Lines without blanks at their ends: how a text may be found all the same."""
+    return "\n".join(map(str.strip, text.replace("\r\n", "\n").replace("\r", "\n").split("\n")))
+
+
+def _broken_block(number: int, why: str, hint: str = _FORM) -> Failure:
+    return Failure(
+        ErrorCode.INVALID_PARAM,
+        Message("Block {number} of diffContent {why}: nothing was changed.", number=number, why=why),
+        hint=hint,
+    )

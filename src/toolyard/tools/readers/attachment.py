@@ -4,13 +4,11 @@ from collections.abc import Sequence
 from typing import Final
 
 from toolyard.message import Message
-from toolyard.protocol.attachment import Attachment, AttachmentKind
-from toolyard.protocol.content import SNIFF_BYTES, Media, sniff
-from toolyard.protocol.envelope import ErrorCode
-from toolyard.protocol.failure import Failure, Reason
+from toolyard.protocol.content import SNIFF_BYTES, Attachment, AttachmentKind, Media, sniff
+from toolyard.protocol.envelope import ErrorCode, Failure, Reason
 from toolyard.tools.readers.pdf import extract_start
 from toolyard.workspace.encoding import detect_encoding, looks_binary
-from toolyard.workspace.search.time_limit import TimeLimit, TimeLimitReached
+from toolyard.workspace.search.file_walk import TimeLimit, TimeLimitReached
 
 MAX_CHARACTERS: Final = 200_000  # of the text of one attachment
 TEXT_BYTES: Final = 2 * 2**20  # of a text file that are looked at; they have as many characters in any encoding
@@ -29,9 +27,7 @@ def read_attachment(name: str, raw: bytes, *, size: int, fallbacks: Sequence[str
         raise Failure(
             ErrorCode.BINARY_FILE,
             Message(
-                "attachment.unsupported",
-                "'{name}' cannot be attached: it is neither text nor a PDF, PNG, JPEG, GIF or WebP file.",
-                name=name,
+                "'{name}' cannot be attached: it is neither text nor a PDF, PNG, JPEG, GIF or WebP file.", name=name
             ),
         )
     head = raw[:TEXT_BYTES]
@@ -49,7 +45,6 @@ def _read_pdf(name: str, raw: bytes, size: int) -> Attachment:
         raise Failure(
             Reason.TOO_LARGE,
             Message(
-                "attachment.pdf_too_slow",
                 "Reading the text of '{name}' takes more than {seconds} seconds. Attach a part of it.",
                 name=name,
                 seconds=int(PDF_S),
@@ -57,10 +52,10 @@ def _read_pdf(name: str, raw: bytes, size: int) -> Attachment:
         ) from None
     if not start.has_text:
         message = (
-            Message("attachment.pdf_broken", "'{name}' cannot be read as a PDF: {problem}.", name=name,
+            Message("'{name}' cannot be read as a PDF: {problem}.", name=name,
                     problem=start.problem)
             if start.problem
-            else Message("attachment.pdf_without_text", "'{name}' contains no text: its pages may be scanned images.",
+            else Message("'{name}' contains no text: its pages may be scanned images.",
                          name=name)
         )  # fmt: skip
         raise Failure(ErrorCode.INVALID_PARAM, message)

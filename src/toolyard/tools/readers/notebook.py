@@ -9,10 +9,11 @@ from typing import Any
 
 from toolyard.message import Message, join_sentences
 from toolyard.protocol.content import SNIFF_BYTES, Media, Part, Text, sniff
+from toolyard.protocol.edits.notebook_cells import read_language
+from toolyard.protocol.envelope import Extras
 from toolyard.protocol.json import Json, JsonObject
-from toolyard.protocol.notebook_text import read_language
-from toolyard.protocol.outcome import Extras, Result
 from toolyard.protocol.result_limits import MAX_BYTES
+from toolyard.protocol.tool import Result
 from toolyard.tools.readers.page import Page
 
 MAX_OUTPUT_CHARS = 2000  # of one output; a notebook's outputs are seldom what is looked for
@@ -27,12 +28,11 @@ def read(raw: bytes, path: str, page: Page) -> Result | None:
     cells: list[dict[str, Any]] = notebook["cells"]
     first = page.start - 1
     if first and first >= len(cells):
-        raise page.beyond_end_failure(path, len(cells), Message("read.unit_cells", "cells"))
+        raise page.beyond_end_failure(path, len(cells), Message("cells"))
     shown, cut = _cut_cells([_read_cell(number, cell) for number, cell in enumerate(cells)][first : first + page.limit])
     next_cell = first + len(shown) + 1 if first + len(shown) < len(cells) else None
     text = join_sentences(
         Message(
-            "read.cells",
             "Read {count} of {total} cells of '{path}': cell_number {first} to {last}.",
             count=len(shown),
             total=len(cells),
@@ -41,18 +41,11 @@ def read(raw: bytes, path: str, page: Page) -> Result | None:
             last=first + len(shown) - 1,
         )
         if cells
-        else Message("read.no_cells", "Read '{path}': the notebook has no cells.", path=path),
-        Message(
-            "read.cells_truncated",
-            "(Truncated.) Use start_line={line} to read on; it counts cells from 1.",
-            line=next_cell,
-        )
+        else Message("Read '{path}': the notebook has no cells.", path=path),
+        Message("(Truncated.) Use start_line={line} to read on; it counts cells from 1.", line=next_cell)
         if next_cell is not None
         else "",
-        Message(
-            "read.cells_cut",
-            "Long sources and outputs are cut: name encoding=utf-8 to read the file as lines instead.",
-        )
+        Message("Long sources and outputs are cut: name encoding=utf-8 to read the file as lines instead.")
         if cut
         else "",
     )

@@ -3,8 +3,7 @@
 from dataclasses import dataclass
 
 from toolyard.message import Message
-from toolyard.protocol.envelope import ErrorCode
-from toolyard.protocol.failure import Failure
+from toolyard.protocol.envelope import ErrorCode, Failure
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,13 +17,12 @@ class Page:
         return Failure(
             ErrorCode.INVALID_PARAM,
             Message(
-                "file.start_line_beyond_end",
                 "'{path}' has {total} {units}: start_line={start} is beyond its end.",
                 path=path,
                 total=total,
                 units=units,
                 start=self.start,
             ),
-            hint=Message("hint.smaller_start_line", "Use a smaller start_line."),
+            hint=Message("Use a smaller start_line."),
             context={"path_resolved": path, "total": total},
         )

@@ -8,34 +8,32 @@ from typing import NamedTuple
 
 from toolyard.message import Message, join_sentences
 from toolyard.protocol.content import Media, Text
+from toolyard.protocol.envelope import Extras
 from toolyard.protocol.json import JsonObject
-from toolyard.protocol.outcome import Extras, Result
 from toolyard.protocol.result_limits import MAX_BYTES, MAX_LINE_CHARS
-from toolyard.protocol.tool import Checkpoint
+from toolyard.protocol.tool import Checkpoint, Result
 from toolyard.tools.counts import count_pages
 from toolyard.tools.readers.page import Page
-from toolyard.workspace.line_scan import Line
+from toolyard.workspace.text_reader import Line
 
 
 def read(media: Media, path: str, page: Page, checkpoint: Checkpoint) -> Result:
     lines, pages, problem = _extract_lines(media.data, checkpoint)
     first = page.start - 1
     if first and first >= len(lines):
-        raise page.beyond_end_failure(path, len(lines), Message("read.unit_lines_of_text", "lines of text"))
+        raise page.beyond_end_failure(path, len(lines), Message("lines of text"))
     shown = _cut_lines(lines[first : first + page.limit])
     after = first + len(shown)
     next_line = after + 1 if after < len(lines) else None
     cuts = sum(line.cut for line in shown)
     text = join_sentences(
         Message(
-            "read.pdf",
             "Read '{path}' (application/pdf, {pages}, {size} bytes).",
             path=path,
             pages=count_pages(pages),
             size=len(media.data),
         ),
         Message(
-            "read.pdf_truncated",
             "(Truncated to lines {first}-{last} of {total}.) Use start_line={line} to read on.",
             first=page.start,
             last=after,
@@ -44,16 +42,10 @@ def read(media: Media, path: str, page: Page, checkpoint: Checkpoint) -> Result:
         )
         if next_line is not None
         else "",
-        Message(
-            "read.pdf_cut", "Lines longer than {most} characters are cut: {count}.", most=MAX_LINE_CHARS, count=cuts
-        )
+        Message("Lines longer than {most} characters are cut: {count}.", most=MAX_LINE_CHARS, count=cuts)
         if cuts
         else "",
-        Message(
-            "read.pdf_problem",
-            "Its text could not be read: {problem}. Look at the attached file instead.",
-            problem=problem,
-        )
+        Message("Its text could not be read: {problem}. Look at the attached file instead.", problem=problem)
         if problem
         else "",
     )

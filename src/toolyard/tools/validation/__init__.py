@@ -9,10 +9,18 @@ import re
 from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
-from toolyard.protocol.failure import Failure
+from toolyard.protocol.envelope import Failure
 from toolyard.protocol.tool import Checkpoint
-from toolyard.tools.validation.finding import MAX_SECONDS, Finding, Severity, Unchecked, Validation, finding_at
-from toolyard.tools.validation.language import Language, detect_language
+from toolyard.tools.validation.finding import (
+    MAX_SECONDS,
+    Finding,
+    Language,
+    Severity,
+    Unchecked,
+    Validation,
+    detect_language,
+    finding_at,
+)
 
 __all__ = ["MAX_BYTES", "MAX_FINDINGS", "MAX_SECONDS", "Finding", "Severity", "Validation", "validate"]
 
@@ -77,17 +85,17 @@ def _load_checker(language: Language) -> _Checker:
 
             return python.check
         case Language.JAVASCRIPT | Language.TYPESCRIPT | Language.TSX:
-            from toolyard.tools.validation import script
+            from toolyard.tools.validation.program import check_script
 
-            return lambda text, checkpoint: script.check(text, language, checkpoint)
-        case Language.JSON5:
-            from toolyard.tools.validation import script
+            return lambda text, checkpoint: check_script(text, language, checkpoint)
+        case Language.JSON5 | Language.SHELL:
+            from toolyard.tools.validation import program
 
-            return script.check_json5
+            return program.check_json5 if language is Language.JSON5 else program.check_shell
         case Language.YAML | Language.MARKDOWN:
-            from toolyard.tools.validation import yaml_text
+            from toolyard.tools.validation import data
 
-            return yaml_text.check_yaml if language is Language.YAML else yaml_text.check_markdown
+            return data.check_yaml if language is Language.YAML else data.check_markdown
         case Language.CSS:
             from toolyard.tools.validation import css
 
@@ -96,10 +104,6 @@ def _load_checker(language: Language) -> _Checker:
             from toolyard.tools.validation import html
 
             return html.check
-        case Language.SHELL:
-            from toolyard.tools.validation import shell
-
-            return shell.check
         case _:
             from toolyard.tools.validation import data
 

@@ -12,8 +12,7 @@ from dataclasses import dataclass, field, replace
 from toolyard.protocol.regex import compile_pattern
 from toolyard.protocol.tool import Checkpoint
 from toolyard.tools.validation import css, data
-from toolyard.tools.validation.finding import Finding, Severity, Unchecked, finding_at, shift_findings
-from toolyard.tools.validation.language import Language
+from toolyard.tools.validation.finding import Finding, Language, Severity, Unchecked, finding_at, shift_findings
 
 _TEMPLATE = re.compile(r"\{%|<%|<\?(?:php|=)|\{\{[#/>^!]")
 _EXPRESSION = re.compile(r"\{\{[^{}\n]*+\}\}")
@@ -78,9 +77,9 @@ def check(text: str, checkpoint: Checkpoint) -> Iterator[Finding]:
     scripts: list[_Tag] = []
     yield from _check_tags(text, scripts, checkpoint)
     if scripts:
-        from toolyard.tools.validation import script
+        from toolyard.tools.validation.program import check_all
 
-        findings_by_script = script.check_all([tag.raw for tag in scripts], Language.JAVASCRIPT, checkpoint)
+        findings_by_script = check_all([tag.raw for tag in scripts], Language.JAVASCRIPT, checkpoint)
         for tag, findings in zip(scripts, findings_by_script, strict=True):
             yield from shift_findings(findings, text, tag.raw_start)
 

@@ -1,18 +1,95 @@
-"""A checker that is a program of its own."""
+"""Checkers that are programs of their own: shell scripts by ``bash -n``, JavaScript and TypeScript by tree-sitter.
 
+``bash -n`` reads a script and runs nothing; no grammar knows the shell as well as a shell. The grammars of tree-sitter
+are C, so ``script_reader`` runs them in a process of its own.
+"""
+
+import json
 import os
+import re
+import shutil
 import subprocess
+import sys
 import tempfile
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
 
-from toolyard.confinement.contained_process import contain_process
 from toolyard.confinement.profile import Profile
 from toolyard.confinement.program_files import list_program_trees
+from toolyard.confinement.start import contain_process
+from toolyard.protocol.regex import compile_pattern
 from toolyard.protocol.tool import Checkpoint
-from toolyard.tools.validation.finding import MAX_SECONDS, Unchecked
+from toolyard.tools.validation.finding import MAX_SECONDS, Finding, Language, Severity, Unchecked, finding_at
 
 _POLL_S = 0.05  # how often a waiting check looks at its checkpoint
+_PLACES = "/bin:/usr/bin:/usr/local/bin:/opt/homebrew/bin"  # never a folder that a project could put a bash into
+_LINE = re.compile(r"^[^:\n]*: line (\d+): ([^`\n].*)", re.MULTILINE)  # what begins with ` only repeats the line
+_QUOTED = re.compile(r"(unexpected token|matching|unexpected argument) `(.*?)'")
+_OPENING = {")": "(", "}": "{", "]": "[", "]]": "[["}
+_READER = Path(__file__).with_name("script_reader.py")
+_FLOW = compile_pattern(r"\A(?:\s|/\*|\*|//)*+@flow\b")
+
+
+def check_shell(text: str, checkpoint: Checkpoint) -> Iterator[Finding]:
+    checkpoint()
+    output = _run_bash(text, checkpoint)
+    lines = text.rstrip("\n").split("\n")
+    before: list[str] = []
+    for number, message in _LINE.findall(output):
+        if before and message.endswith("unexpected end of file"):
+            continue  # it follows from the one before
+        before.append(message)
+        line = max(1, min(int(number), len(lines)))
+        severity = Severity.WARNING if message.startswith("warning: ") else Severity.ERROR
+        yield Finding(line, _find_column(lines[line - 1], message), severity, message.removeprefix("warning: ")[:200])
+
+
+def _run_bash(text: str, checkpoint: Checkpoint) -> str:
+    bash = shutil.which("bash", path=_PLACES)
+    if bash is None:
+        raise Unchecked("there is no bash here")
+    extra = ["-O", "extglob"] if "extglob" in text else []  # only a script that runs can turn it on by itself
+    return run_program([bash, *extra, "-n"], text, checkpoint).err
+
+
+def _find_column(line: str, message: str) -> int:
+    """bash names no columns: that of the word it complains of, else of the first one in the line."""
+    named = _QUOTED.search(message)
+    word = named[2] if named else ""
+    if named and named[1] == "matching":
+        word = _OPENING.get(word, word)
+    index = line.find(word) if word else -1
+    return (index if index >= 0 else len(line) - len(line.lstrip())) + 1
+
+
+def check_script(text: str, language: Language, checkpoint: Checkpoint) -> Iterator[Finding]:
+    if _FLOW.match(text):
+        raise Unchecked("it is written in Flow")
+    for findings in check_all([text], language, checkpoint):
+        yield from findings
+
+
+def check_json5(text: str, checkpoint: Checkpoint) -> Iterator[Finding]:
+    """JSON5 is JavaScript: one value, in parentheses so that an object is no block."""
+    last = text.count("\n") + 1
+    for finding in check_script(f"({text}\n)", Language.JAVASCRIPT, checkpoint):
+        column = finding.column - (finding.line == 1)
+        yield replace(finding, line=min(finding.line, last), column=max(1, column))
+
+
+def check_all(texts: Sequence[str], language: Language, checkpoint: Checkpoint) -> list[list[Finding]]:
+    """The findings in each of several scripts: starting the reader is what takes the time."""
+    checkpoint()
+    request = json.dumps({"path": sys.path, "language": language, "texts": texts})
+    answer = run_program([sys.executable, "-I", "-S", str(_READER)], request, checkpoint)
+    if not answer.out:
+        raise Unchecked(f"its checker failed: {answer.err.strip()[-100:]}")
+    problems: list[list[tuple[int, str]]] = json.loads(answer.out)
+    return [
+        [finding_at(text, index, message) for index, message in text_problems]
+        for text, text_problems in zip(texts, problems, strict=True)
+    ]
 
 
 @dataclass(frozen=True, slots=True)

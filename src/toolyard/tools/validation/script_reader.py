@@ -1,4 +1,4 @@
-"""Scripts read with tree-sitter, in a process of their own that ``script`` starts. Imports nothing of Toolyard.
+"""Scripts read with tree-sitter, in a process of their own that ``program`` starts. Imports nothing of Toolyard.
 
 Grammars are C: on a strange file they crash, never end or eat all memory (fifteen characters are enough), and here they
 take nothing with them. stdin: one JSON object of ``path`` (where to import from), ``language`` and ``texts``; stdout:

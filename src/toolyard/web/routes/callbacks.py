@@ -6,18 +6,20 @@ The token is the credential: it is checked before a byte of the body is read. Re
 from http import HTTPStatus
 from typing import Any, cast
 
-from fastapi import APIRouter, Request, Response
+from fastapi import Request, Response
 
-from toolyard.plugins.callback import CallbackResponse, parse_callback_path, refuse_callback
+from toolyard.plugins.long_work.callback import CallbackResponse, parse_callback_path, refuse_callback
 from toolyard.protocol.json import JsonObject
-from toolyard.web.metrics import Metrics
 from toolyard.web.refusal import Refusal
 from toolyard.web.responses import json_response
+from toolyard.web.routing import Routes
 from toolyard.web.schemas.common import ErrorBody
 from toolyard.web.schemas.dialects import CallbackAnswer
 from toolyard.web.security.middleware import REQUEST_HEAD
 from toolyard.web.security.request_body import require_valid_body
 from toolyard.web.security.request_head import RequestHead
+from toolyard.web.security.scope import PUBLIC
+from toolyard.web.server.metrics import Metrics
 from toolyard.yard.yard import Yard
 
 _BODY: JsonObject = {
@@ -30,8 +32,8 @@ _ANSWERS: dict[int | str, dict[str, Any]] = {
 }
 
 
-def router(yard: Yard, metrics: Metrics) -> APIRouter:
-    routes = APIRouter(tags=["callbacks"])
+def router(yard: Yard, metrics: Metrics) -> Routes:
+    routes = Routes(tag="callbacks", scope=PUBLIC)
 
     async def take(request: Request) -> Response:
         answer = await _receive_callback(yard, request)

@@ -14,19 +14,28 @@ from pathlib import Path
 from secrets import token_hex
 from typing import Any, Final
 
-from fastapi import APIRouter, Request, Response
+from fastapi import Request, Response
 from pydantic import ValidationError
 
 from toolyard.errors import ToolyardError
 from toolyard.message import Message, to_fields
-from toolyard.plugins.install import FOLDER, StagedPlugin, install_staged, stage_plugin
-from toolyard.plugins.plugin import Plugin
-from toolyard.plugins.review import PluginReview
+from toolyard.plugins.package.install import FOLDER, StagedPlugin, install_staged, stage_plugin
+from toolyard.plugins.package.plugin import Plugin
+from toolyard.plugins.package.review import PluginReview
 from toolyard.protocol.json import JsonObject
-from toolyard.web.audit_trail import add_audit_detail
 from toolyard.web.refusal import Refusal, bad_request, not_found
 from toolyard.web.responses import json_response
+from toolyard.web.routes.audit import add_audit_detail
+from toolyard.web.routes.plugin_details import (
+    file_to_json,
+    files_to_json,
+    mask_secrets,
+    review_to_json,
+    to_json,
+    to_row_json,
+)
 from toolyard.web.routes.plugins import FilePath, file_response
+from toolyard.web.routing import Routes
 from toolyard.web.schemas.common import OkResponse
 from toolyard.web.schemas.plugins import (
     InstallSource,
@@ -36,7 +45,6 @@ from toolyard.web.schemas.plugins import (
     ReviewDecision,
     StagedPluginResponse,
 )
-from toolyard.web.views.plugin import file_to_json, files_to_json, mask_secrets, review_to_json, to_json, to_row_json
 from toolyard.workspace.home_folder import make_private_folder
 from toolyard.yard.yard import Yard
 
@@ -54,13 +62,13 @@ _BODY: JsonObject = {
 }
 
 
-def router(yard: Yard) -> APIRouter:
-    routes = APIRouter(prefix="/v1/plugins/install", tags=["plugins"])
+def router(yard: Yard) -> Routes:
+    routes = Routes("/v1/plugins/install", tag="plugins")
     waiting: OrderedDict[str, StagedPlugin] = OrderedDict()
     turn = asyncio.Lock()
     _add_file_routes(routes, yard, waiting)
 
-    @routes.post("", status_code=201, responses={201: {"model": StagedPluginResponse}}, openapi_extra=_BODY)
+    @routes.post("", StagedPluginResponse, status=201, openapi_extra=_BODY)
     async def stage_plugin(request: Request) -> Response:
         """Stage a plugin from a zip in the body or from `source`, for review; nothing of it is run."""
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
@@ -71,7 +79,7 @@ def router(yard: Yard) -> APIRouter:
             plugin = yard.plugins.inspect(staged.folder)
             if plugin is None:
                 staged.discard()
-                raise bad_request(Message("plugin.staged_gone", "the staged plugin is gone"))
+                raise bad_request(Message("the staged plugin is gone"))
             while len(waiting) >= MAX_STAGED:
                 await asyncio.to_thread(waiting.popitem(last=False)[1].discard)
             id_ = token_hex(16)
@@ -80,7 +88,7 @@ def router(yard: Yard) -> APIRouter:
         body = _staged_to_json(yard, plugin, staged, id_, files)
         return json_response(mask_secrets(yard, body), HTTPStatus.CREATED)
 
-    @routes.post("/{staged}/allow", responses={200: {"model": PluginRow}})
+    @routes.post("/{staged}/allow", PluginRow, audit="plugin.installed")
     async def admit_plugin(staged: str, decision: ReviewDecision, request: Request) -> Response:
         """Install a staged plugin and approve exactly what was shown."""
         one = waiting.get(staged)
@@ -88,10 +96,7 @@ def router(yard: Yard) -> APIRouter:
         if one is None or plugin is None:
             raise not_found(_not_staged())
         if yard.plugins.review(plugin).review.shown_digest != decision.fingerprint:
-            raise Refusal(
-                HTTPStatus.CONFLICT,
-                Message("plugin.differs_from_shown", "{name} is not what was shown: review it again", name=one.name),
-            )
+            raise Refusal(HTTPStatus.CONFLICT, Message("{name} is not what was shown: review it again", name=one.name))
         async with turn:
             if waiting.pop(staged, None) is None:
                 raise not_found(_not_staged())
@@ -110,7 +115,7 @@ def router(yard: Yard) -> APIRouter:
         installed = (one for one in yard.plugins.plugins.all if one.folder == reviewed.review.folder)
         return json_response(mask_secrets(yard, to_row_json(yard, next(installed))))
 
-    @routes.delete("/{staged}", responses={200: {"model": OkResponse}})
+    @routes.delete("/{staged}", OkResponse)
     async def discard_plugin(staged: str) -> Response:
         """Discard a staged plugin."""
         one = waiting.pop(staged, None)
@@ -122,7 +127,7 @@ def router(yard: Yard) -> APIRouter:
     return routes
 
 
-def _add_file_routes(routes: APIRouter, yard: Yard, waiting: Mapping[str, StagedPlugin]) -> None:
+def _add_file_routes(routes: Routes, yard: Yard, waiting: Mapping[str, StagedPlugin]) -> None:
     def get_staged(id_: str) -> Plugin:
         one = waiting.get(id_)
         plugin = yard.plugins.inspect(one.folder) if one else None
@@ -130,12 +135,12 @@ def _add_file_routes(routes: APIRouter, yard: Yard, waiting: Mapping[str, Staged
             raise not_found(_not_staged())
         return plugin
 
-    @routes.get("/{staged}/files", responses={200: {"model": PluginFileRows}})
+    @routes.get("/{staged}/files", PluginFileRows)
     async def list_staged_files(staged: str) -> Response:
         """List the files of a staged plugin."""
         return json_response(await asyncio.to_thread(files_to_json, yard, get_staged(staged)))
 
-    @routes.get("/{staged}/file", responses={200: {"model": PluginFileContent}})
+    @routes.get("/{staged}/file", PluginFileContent)
     async def show_staged_file(staged: str, path: FilePath) -> Response:
         """Return one file of a staged plugin; secrets are masked."""
         return file_response(await asyncio.to_thread(file_to_json, yard, get_staged(staged), path), path)
@@ -149,12 +154,7 @@ def _review_installed(yard: Yard, folder: Path, fingerprint: str) -> PluginRevie
     reviewed = yard.plugins.review(installed) if installed else None
     if reviewed is None or reviewed.review.shown_digest != fingerprint:
         raise Refusal(
-            HTTPStatus.CONFLICT,
-            Message(
-                "plugin.installed_differs",
-                "{name} is installed, but is not what was shown: review it",
-                name=folder.name,
-            ),
+            HTTPStatus.CONFLICT, Message("{name} is installed, but is not what was shown: review it", name=folder.name)
         )
     return reviewed
 
@@ -167,10 +167,7 @@ def _parse_source(body: bytes) -> str:
         raise Refusal(HTTPStatus(422), problems[:2000]) from error
     if "://" not in source and not Path(source).is_absolute():
         raise bad_request(
-            Message(
-                "plugin.invalid_source",
-                "give the absolute path of a folder or archive, or a git URL that begins with https://",
-            )
+            Message("give the absolute path of a folder or archive, or a git URL that begins with https://")
         )
     return source
 
@@ -210,8 +207,8 @@ def _staged_to_json(
     detail = to_json(yard, plugin)
     exists = (yard.config.home / FOLDER / staged.name).exists()
     taken = {
-        **to_fields("message", Message("plugin.installed_already", "{name} is already installed", name=staged.name)),
-        **to_fields("fix", Message("plugin.remove_first", "remove it first")),
+        **to_fields("message", Message("{name} is already installed", name=staged.name)),
+        **to_fields("fix", Message("remove it first")),
         "warning": False,
     }
     nowhere = {"file": "", "line": 0, "column": 0, "field": ""}
@@ -232,4 +229,4 @@ def _staged_to_json(
 
 
 def _not_staged() -> Message:
-    return Message("http.staged_plugin", "such plugin to install: it waits no more")
+    return Message("such plugin to install: it waits no more")

@@ -10,24 +10,25 @@ import os
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from http import HTTPStatus
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, Final, cast
+from urllib.parse import quote
 
-from fastapi import APIRouter, Request, Response
+from fastapi import Request, Response
 from starlette.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
-from toolyard.plugins.environment import data_folder
-from toolyard.plugins.publish_keys import FILE_KEY, IMAGE_KEY, PublishKeys
-from toolyard.protocol.failure import Failure
+from toolyard.plugins.package.environment import PublishKeys, data_folder
+from toolyard.plugins.package.fingerprint import FILE_KEY, IMAGE_KEY
+from toolyard.protocol.envelope import Failure
 from toolyard.protocol.json import JsonObject
-from toolyard.web.published_headers import make_headers, parse_range
 from toolyard.web.refusal import error_body
+from toolyard.web.routing import Routes
 from toolyard.web.security.access import Access
 from toolyard.web.security.middleware import REQUEST_HEAD
 from toolyard.web.security.request_head import RequestHead
-from toolyard.workspace.open_flags import FOLDER
-from toolyard.workspace.published import PublishedFile, open_published
+from toolyard.web.security.scope import PUBLIC
+from toolyard.workspace.path_walk import FOLDER, PublishedFile, open_published
 from toolyard.yard.yard import Yard
 
 _CHUNK: Final = 256 * 1024
@@ -52,8 +53,8 @@ _IMAGES = _PublishedKind(IMAGE_KEY, "image", images_only=True)
 _FILES = _PublishedKind(FILE_KEY, "file", images_only=False)
 
 
-def router(yard: Yard, access: Access, keys: PublishKeys) -> APIRouter:
-    routes = APIRouter(tags=["files"])
+def router(yard: Yard, access: Access, keys: PublishKeys) -> Routes:
+    routes = Routes(tag="files", scope=PUBLIC)
 
     async def serve(kind: _PublishedKind, key: str, path: str, request: Request) -> Response:
         address = cast("RequestHead", request.scope[REQUEST_HEAD]).address
@@ -65,16 +66,18 @@ def router(yard: Yard, access: Access, keys: PublishKeys) -> APIRouter:
         file = await asyncio.to_thread(_open, yard, kind, path, own, rest)
         return _not_found_response() if file is None else _file_response(file, kind, request)
 
-    @routes.api_route("//pw={key}/images/{path:path}", methods=["GET", "HEAD"], include_in_schema=False)
+    @routes.head("//pw={key}/images/{path:path}", include_in_schema=False)
+    @routes.get("//pw={key}/images/{path:path}", include_in_schema=False)
     @routes.head("/pw={key}/images/{path:path}", include_in_schema=False)
-    @routes.get("/pw={key}/images/{path:path}", response_class=Response, responses=_ANSWERS, openapi_extra=_OPEN)
+    @routes.get("/pw={key}/images/{path:path}", responses=_ANSWERS, response_class=Response, openapi_extra=_OPEN)
     async def show_image(key: str, path: str, request: Request) -> Response:
         """Return an image that a plugin published. The key in the URL is the only credential."""
         return await serve(_IMAGES, key, path, request)
 
-    @routes.api_route("//pw={key}/files/{path:path}", methods=["GET", "HEAD"], include_in_schema=False)
+    @routes.head("//pw={key}/files/{path:path}", include_in_schema=False)
+    @routes.get("//pw={key}/files/{path:path}", include_in_schema=False)
     @routes.head("/pw={key}/files/{path:path}", include_in_schema=False)
-    @routes.get("/pw={key}/files/{path:path}", response_class=Response, responses=_ANSWERS, openapi_extra=_OPEN)
+    @routes.get("/pw={key}/files/{path:path}", responses=_ANSWERS, response_class=Response, openapi_extra=_OPEN)
     async def show_file(key: str, path: str, request: Request) -> Response:
         """Return a file that a plugin published. The key in the URL is the only credential."""
         return await serve(_FILES, key, path, request)
@@ -159,3 +162,60 @@ class _FileResponse(StreamingResponse):
                 return  # it became shorter
             yield chunk
             start += len(chunk)
+
+
+IMAGES: Final = {
+    ".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".gif": "image/gif", ".webp": "image/webp",
+    ".avif": "image/avif", ".bmp": "image/bmp", ".ico": "image/x-icon", ".svg": "image/svg+xml",
+}  # fmt: skip
+_TEXT = "text/plain; charset=utf-8"
+FILES: Final = IMAGES | {
+    ".txt": _TEXT, ".md": _TEXT, ".log": _TEXT, ".csv": "text/csv; charset=utf-8", ".json": "application/json",
+    ".html": "text/html; charset=utf-8", ".htm": "text/html; charset=utf-8", ".xml": "application/xml",
+    ".pdf": "application/pdf", ".mp4": "video/mp4", ".m4v": "video/mp4", ".webm": "video/webm",
+    ".mov": "video/quicktime", ".mp3": "audio/mpeg", ".wav": "audio/wav", ".ogg": "audio/ogg", ".oga": "audio/ogg",
+    ".opus": "audio/ogg", ".flac": "audio/flac", ".m4a": "audio/mp4", ".aac": "audio/aac",
+}  # fmt: skip
+_ACTIVE = frozenset({".svg", ".html", ".htm", ".xml"})
+_SANDBOX = "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; font-src data:; media-src data:"
+
+
+def make_headers(name: str, etag: str, *, images_only: bool) -> dict[str, str] | None:
+    """Return the headers for a file of this name; None when its type is not served here."""
+    suffix = PurePosixPath(name).suffix.lower()
+    kind = (IMAGES if images_only else FILES).get(suffix)
+    if kind is None and images_only:
+        return None
+    headers = {
+        "content-type": kind or "application/octet-stream",
+        "x-content-type-options": "nosniff",
+        "cross-origin-resource-policy": "cross-origin",
+        "cache-control": "private, no-cache",
+        "accept-ranges": "bytes",
+        "etag": etag,
+    }
+    if suffix in _ACTIVE:
+        headers["content-security-policy"] = _SANDBOX
+    if kind is None:
+        headers["content-disposition"] = f"attachment; filename*=UTF-8''{quote(name)}"
+    return headers
+
+
+def parse_range(header: str, size: int) -> tuple[HTTPStatus, int, int]:
+    """Return status, offset and length for a ``Range`` header; an invalid one is ignored."""
+    whole = HTTPStatus.OK, 0, size
+    unit, _, bounds = header.replace(" ", "").partition("=")
+    first, dash, last = bounds.partition("-")
+    if unit != "bytes" or not dash or not all(_is_number(one) for one in (first, last) if one) or first + last == "":
+        return whole
+    start = int(first) if first else max(0, size - int(last))
+    end = min(int(last), size - 1) if first and last else size - 1
+    if first and last and int(last) < int(first):
+        return whole
+    if start >= size or (not first and int(last) == 0):
+        return HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE, 0, 0
+    return HTTPStatus.PARTIAL_CONTENT, start, end - start + 1
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) < 20

@@ -8,17 +8,19 @@ import asyncio
 from http import HTTPStatus
 from typing import Final
 
-from fastapi import APIRouter, Response
+from fastapi import Response
 
 from toolyard.message import Message, to_fields
-from toolyard.protocol.envelope import ErrorCode
-from toolyard.protocol.failure import Failure
+from toolyard.protocol.envelope import ErrorCode, Failure
 from toolyard.protocol.json import JsonObject
-from toolyard.protocol.replies.prompt import Language
-from toolyard.protocol.reply import AttachmentType, ReplyError, parse_reply
+from toolyard.protocol.replies.reply_prompt import Language
+from toolyard.protocol.replies.reply_values import AttachmentType, ReplyError
+from toolyard.protocol.reply import parse_reply
 from toolyard.web.refusal import Refusal, bad_request
 from toolyard.web.responses import json_response
+from toolyard.web.routing import Routes
 from toolyard.web.schemas.common import RemoteMediaRequest, RenderedReply, ReplyRequest
+from toolyard.web.security.scope import Scope
 from toolyard.workspace.safe_fetch import SafeFetch
 
 _MAX_FETCHES = 4
@@ -27,22 +29,20 @@ _BINARY: Final[JsonObject] = {"schema": {"type": "string", "format": "binary"}}
 _MEDIA: Final[JsonObject] = {"content": {"image/*": _BINARY, "audio/*": _BINARY, "video/*": _BINARY}}
 
 
-def router(fetch: SafeFetch | None = None) -> APIRouter:
-    routes = APIRouter(prefix="/v1/reply", tags=["replies"])
+def router(fetch: SafeFetch | None = None) -> Routes:
+    routes = Routes("/v1/reply", tag="replies", scope=frozenset({Scope.CHAT, Scope.TOOLS}))
     fetcher, turns = fetch or SafeFetch(max_s=_FETCH_S), asyncio.Semaphore(_MAX_FETCHES)
 
-    @routes.post("/render", responses={200: {"model": RenderedReply}})
+    @routes.post("/render", RenderedReply)
     async def render_reply(reply: ReplyRequest) -> Response:
         """Render the text of a model. For an invalid structured reply `ok` is false, with the error and the text."""
         if reply.to == "html":
             return json_response(await asyncio.to_thread(_draw_html, reply))
         if reply.kind != "reply" or reply.partial:
-            raise bad_request(
-                Message("request.html_only_parameters", "'kind' and 'partial' apply to HTML only: omit them or 'to'")
-            )
+            raise bad_request(Message("'kind' and 'partial' apply to HTML only: omit them or 'to'"))
         return json_response(await asyncio.to_thread(_render_text, reply))
 
-    @routes.post("/media", response_class=Response, responses={200: _MEDIA})
+    @routes.post("/media", responses={200: _MEDIA}, response_class=Response)
     async def load_media(media: RemoteMediaRequest) -> Response:
         """Fetch a remote image, audio or video file of a reply, if it is of that type."""
         async with turns:
@@ -60,8 +60,7 @@ def _fetch_media(fetcher: SafeFetch, media: RemoteMediaRequest) -> tuple[str, by
         return check_media_type(AttachmentType(media.kind), content), content
     except MediaRefused as refused:
         raise Refusal(
-            HTTPStatus.BAD_GATEWAY,
-            Message("request.content_not_displayable", "the content is not {kind} that can be shown", kind=media.kind),
+            HTTPStatus.BAD_GATEWAY, Message("the content is not {kind} that can be shown", kind=media.kind)
         ) from refused
     except Failure as failure:
         ours = failure.code in (ErrorCode.INVALID_PARAM, ErrorCode.ACCESS_DENIED)

@@ -11,14 +11,14 @@ from pathlib import Path
 from secrets import token_hex
 from typing import Any
 
-from fastapi import APIRouter, Request, Response
+from fastapi import Request, Response
 
 from toolyard.config import FILE_NAME, Config
 from toolyard.errors import ConfigError, StorageError, StorageUnwritable
 from toolyard.message import Message, replace_in_message
 from toolyard.protocol.json import JsonObject
-from toolyard.storage.backup import report_full_disk
-from toolyard.storage.restore import (
+from toolyard.storage.backup_archive import report_full_disk
+from toolyard.storage.backup_restore import (
     BackupContents,
     PreparedRestore,
     cancel_scheduled,
@@ -29,11 +29,12 @@ from toolyard.storage.restore import (
 )
 from toolyard.web.refusal import Refusal, bad_request, not_found
 from toolyard.web.responses import json_response
+from toolyard.web.routing import Routes
 from toolyard.web.schemas.admin import BackupConfirmation, PendingRestore, StagedBackup
 from toolyard.web.schemas.common import OkResponse
 from toolyard.web.security.owner_key import OWNER_KEY_FILE, read_owner_key
-from toolyard.web.serve_command import format_serve_command
-from toolyard.web.settings_change import reload_config
+from toolyard.web.settings.live_settings import format_serve_command
+from toolyard.web.settings.settings_change import reload_config
 from toolyard.yard.yard import Yard
 
 _MAX_READ = 2**20
@@ -51,18 +52,18 @@ class _Staged:
     prepared: PreparedRestore | None = None
 
 
-def router(yard: Yard) -> APIRouter:
-    routes = APIRouter(prefix="/v1/backup/restore", tags=["doctor"])
+def router(yard: Yard) -> Routes:
+    routes = Routes("/v1/backup/restore", tag="doctor")
     home = yard.config.home
     looked, turn = _Staged(), asyncio.Lock()
 
-    @routes.get("", responses={200: {"model": PendingRestore}})
+    @routes.get("", PendingRestore)
     async def show_waiting() -> Response:
         """Return the backup that the next start restores, if any."""
         contents = await asyncio.to_thread(find_scheduled, home)
         return json_response(_pending_to_json(yard.config, contents))
 
-    @routes.post("", status_code=201, responses={201: {"model": StagedBackup}}, openapi_extra=_BODY)
+    @routes.post("", StagedBackup, status=201, openapi_extra=_BODY)
     async def look_at_backup(request: Request) -> Response:
         """Check the archive in the body and return its contents; nothing is changed."""
         place = await asyncio.to_thread(make_draft_folder, home)
@@ -79,7 +80,7 @@ def router(yard: Yard) -> APIRouter:
             looked.id, looked.prepared = token_hex(16), prepared
         return json_response({"staged": looked.id, **_contents_to_json(prepared.contents)}, HTTPStatus.CREATED)
 
-    @routes.post("/{staged}/confirm", responses={200: {"model": PendingRestore}})
+    @routes.post("/{staged}/confirm", PendingRestore, audit="restore.confirmed")
     async def confirm_restore(staged: str, confirmation: BackupConfirmation) -> Response:
         """Restore exactly what was shown at the next start of the server."""
         async with turn:
@@ -87,15 +88,12 @@ def router(yard: Yard) -> APIRouter:
             if prepared is None or looked.id != staged:
                 raise not_found(_not_pending())
             if prepared.contents.digest != confirmation.fingerprint:
-                raise Refusal(
-                    HTTPStatus.CONFLICT,
-                    Message("backup.differs_from_shown", "this is not the backup that was shown: upload it again"),
-                )
+                raise Refusal(HTTPStatus.CONFLICT, Message("this is not the backup that was shown: upload it again"))
             await asyncio.to_thread(schedule_restore, prepared, home)
             looked.prepared = None
         return json_response(_pending_to_json(yard.config, prepared.contents))
 
-    @routes.delete("/{staged}", responses={200: {"model": OkResponse}})
+    @routes.delete("/{staged}", OkResponse)
     async def discard_backup(staged: str) -> Response:
         """Discard the staged backup."""
         async with turn:
@@ -105,7 +103,7 @@ def router(yard: Yard) -> APIRouter:
             looked.prepared = None
         return json_response({"ok": True})
 
-    @routes.delete("", responses={200: {"model": OkResponse}})
+    @routes.delete("", OkResponse, audit="restore.cancelled")
     async def take_back() -> Response:
         """Cancel the pending restore."""
         await asyncio.to_thread(cancel_scheduled, home)
@@ -121,9 +119,7 @@ def _prepare_backup(archive: Path, config: Config) -> PreparedRestore:
     except StorageUnwritable:
         raise
     except StorageError as error:
-        raise bad_request(
-            replace_in_message(str(error), str(archive), Message("state.the_file", "the file"))
-        ) from error
+        raise bad_request(replace_in_message(str(error), str(archive), Message("the file"))) from error
     try:
         for name in (FILE_NAME, OWNER_KEY_FILE):
             _require_bounded(prepared.folder / name)
@@ -134,21 +130,13 @@ def _prepare_backup(archive: Path, config: Config) -> PreparedRestore:
     except (ConfigError, UnicodeDecodeError) as error:
         prepared.discard()
         problem = replace_in_message(str(error), f"{prepared.folder}/", "its ")
-        raise bad_request(
-            Message(
-                "mcp.server_start_failed",
-                "a server could not start with its settings: {problem}",
-                problem=problem,
-            )
-        ) from error
+        raise bad_request(Message("a server could not start with its settings: {problem}", problem=problem)) from error
     return prepared
 
 
 def _require_bounded(file: Path) -> None:
     if file.exists() and file.stat().st_size > _MAX_READ:
-        raise ConfigError(
-            Message("http.larger_mib", "{file} is larger than {value} MiB", file=file, value=_MAX_READ >> 20)
-        )
+        raise ConfigError(Message("{file} is larger than {value} MiB", file=file, value=_MAX_READ >> 20))
 
 
 def _contents_to_json(contents: BackupContents) -> dict[str, Any]:
@@ -167,4 +155,4 @@ def _pending_to_json(config: Config, contents: BackupContents | None) -> dict[st
 
 
 def _not_pending() -> Message:
-    return Message("http.pending_backup", "such backup to restore: it waits no more")
+    return Message("such backup to restore: it waits no more")

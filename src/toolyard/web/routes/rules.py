@@ -3,47 +3,48 @@
 from http import HTTPStatus
 from typing import Annotated, Final
 
-from fastapi import APIRouter, Query, Response
+from fastapi import Query, Response
 
-from toolyard.engine.permission_request import MAX_RULE_COMMAND, find_commands, write_exact_arguments
+from toolyard.engine.rules import MAX_RULE_COMMAND, find_commands, write_exact_arguments
 from toolyard.message import Message
-from toolyard.protocol.approval import Effect
-from toolyard.protocol.call import Origin
-from toolyard.protocol.call_record import CallRecord
-from toolyard.protocol.failure import Failure
+from toolyard.protocol.access import Effect
+from toolyard.protocol.envelope import Failure
 from toolyard.protocol.json import MAX_VALUES, json_problem
+from toolyard.protocol.records.call_record import CallRecord
 from toolyard.protocol.store import PageCursor
 from toolyard.protocol.store import Query as RecordQuery
-from toolyard.protocol.tool import ToolSpec
+from toolyard.protocol.tool import Origin, ToolSpec
 from toolyard.web.refusal import bad_request, not_found
 from toolyard.web.responses import CurrentPrincipal, json_response
+from toolyard.web.routing import Routes
 from toolyard.web.schemas.common import ChangedRecord
 from toolyard.web.schemas.records import NewRule, RuleList, RulePreview, RuleRow, RuleTrial, RuleTrialResult
+from toolyard.web.security.scope import Scope
 from toolyard.yard.yard import Yard
 
 MAX_PREVIEWED: Final = 1000
 _PAGE = 200
 
 
-def router(yard: Yard) -> APIRouter:
-    routes = APIRouter(prefix="/v1/approvals", tags=["approvals"])
+def router(yard: Yard) -> Routes:
+    routes = Routes("/v1/approvals", tag="approvals", scope=Scope.APPROVE)
 
-    @routes.get("/rules", responses={200: {"model": RuleList}})
+    @routes.get("/rules", RuleList)
     async def list_rules() -> Response:
         """List the rules in effect; one that denies beats one that allows."""
-        return json_response({"data": [rule.to_json() for rule in await yard.approvals.rules()]})
+        return json_response({"data": [rule.to_json() for rule in await yard.state.approvals.rules()]})
 
-    @routes.post("/rules", status_code=201, responses={201: {"model": RuleRow}})
+    @routes.post("/rules", RuleRow, status=201)
     async def add_rule(new: NewRule, principal: CurrentPrincipal) -> Response:
         """Add a rule for a tool, or for one of its commands."""
         spec = _find_spec(yard, new.tool)
         plugin = spec.plugin_id if spec else ""
-        rule = await yard.approvals.add_rule(
+        rule = await yard.state.approvals.add_rule(
             new.tool, new.command, Effect(new.effect), by=principal.actor, plugin=plugin
         )
         return json_response(rule.to_json(), HTTPStatus.CREATED)
 
-    @routes.get("/rules/preview", responses={200: {"model": RulePreview}})
+    @routes.get("/rules/preview", RulePreview)
     async def preview_rule(
         tool: Annotated[str, Query(min_length=1, max_length=200)],
         command: Annotated[str, Query(max_length=MAX_RULE_COMMAND)] = "",
@@ -60,25 +61,25 @@ def router(yard: Yard) -> APIRouter:
         rule = {"tool": tool, "command": command, "effect": Effect.ALLOW.value}
         return json_response({"rule": rule, "matched": len(matched), "looked_at": len(calls)})
 
-    @routes.delete("/rules/{id}", responses={200: {"model": ChangedRecord}})
+    @routes.delete("/rules/{id}", ChangedRecord)
     async def revoke_rule(id: str, principal: CurrentPrincipal) -> Response:  # noqa: A002 it is the word of the OpenAPI
         """Revoke a rule."""
-        if not await yard.approvals.revoke(id, by=principal.actor):
+        if not await yard.state.approvals.revoke(id, by=principal.actor):
             raise not_found(_name_rule(id[:100]))
         return json_response({"ok": True, "id": id})
 
-    @routes.post("/test", responses={200: {"model": RuleTrialResult}})
+    @routes.post("/test", RuleTrialResult)
     async def try_call(trial: RuleTrial, principal: CurrentPrincipal) -> Response:
         """Return what would happen to such a call from a chat. Nothing runs, and nobody is asked."""
         problem = json_problem(trial.arguments, "arguments", most=MAX_VALUES)
         if problem:
             raise bad_request(problem)
         spec = yard.tools.get(trial.tool).spec
-        call = yard.request(trial.tool, trial.arguments, caller=principal.caller, origin=Origin.CHAT)
-        verdict = await yard.approvals.judge(await yard.build_permission_request(call, spec))
+        call = yard.calls.request(trial.tool, trial.arguments, caller=principal.caller, origin=Origin.CHAT)
+        verdict = await yard.state.approvals.judge(await yard.calls.build_permission_request(call, spec))
         effect = {Effect.ALLOW: "run", Effect.DENY: "deny", None: "ask"}[verdict.effect]
-        rule = yard.approvals.with_uses(verdict.rules[0]).to_json() if verdict.rules else None
-        describe = verdict.describe(trial.tool, yard.approvals.mode)
+        rule = yard.state.approvals.with_uses(verdict.rules[0]).to_json() if verdict.rules else None
+        describe = verdict.describe(trial.tool, yard.state.approvals.mode)
         verdict_json = {
             "asks": effect == "ask",
             "effect": effect,
@@ -102,7 +103,7 @@ async def _list_last_calls(yard: Yard) -> list[CallRecord]:
     calls: list[CallRecord] = []
     while len(calls) < MAX_PREVIEWED:
         after = PageCursor(at=calls[-1].started, id=calls[-1].id) if calls else None
-        page = await yard.journal.page(RecordQuery(), limit=_PAGE, after=after)
+        page = await yard.state.journal.page(RecordQuery(), limit=_PAGE, after=after)
         calls += page
         if len(page) < _PAGE:
             break
@@ -117,4 +118,4 @@ def _list_commands(call: CallRecord, *, exact: bool) -> tuple[str, ...]:
 
 
 def _name_rule(id_: str) -> Message:
-    return Message("http.rule", "rule '{id}'", id=id_)
+    return Message("rule '{id}'", id=id_)

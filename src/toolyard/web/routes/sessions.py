@@ -1,13 +1,17 @@
-"""Browser sessions: the login page, sign-in and sign-out, and tickets for WebSockets.
+"""Signing in: the login page, browser sessions, tickets for WebSockets, login links, and ``/v1/keys``.
 
 The page works without scripts, in English and Chinese; with one, the key can be shown. A one-time link only fills in
 the form: opening it changes nothing, so that link previews do not use it up. ``next`` is the page to show after the
 login: a path of this server, without the path of ``public_url``. The cookie is for that path alone, since other servers
 may share the host.
+
+Login links are for people who have no terminal of the server at hand. A link signs in with the key of whoever asks for
+it, or with another key of the home, so that a phone can be given less.
 """
 
 import html
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cache, partial
 from http import HTTPStatus
@@ -15,20 +19,34 @@ from pathlib import Path
 from typing import Any, cast
 from urllib.parse import parse_qs, quote, urlencode
 
-from fastapi import APIRouter, Request, Response
+from fastapi import Request, Response
 
+from toolyard.engine.clock import Clock
+from toolyard.message import Message
 from toolyard.own_command import FOR_DEFAULT_HOME, OwnCommand
 from toolyard.protocol.json import JsonObject
-from toolyard.web.audit_trail import add_audit_detail
 from toolyard.web.feed import Feed
-from toolyard.web.refusal import Refusal
+from toolyard.web.qr_matrix import make_qr_matrix
+from toolyard.web.refusal import Refusal, not_found
 from toolyard.web.responses import CurrentPrincipal, json_response
-from toolyard.web.schemas.common import OkResponse, SessionInfo, SocketTicket
-from toolyard.web.security.access import TICKET_S, Access
+from toolyard.web.routes.audit import add_audit_detail
+from toolyard.web.routing import Audited, Routes
+from toolyard.web.schemas.admin import LoginLinks, NewLoginLinks
+from toolyard.web.schemas.common import (
+    ChangedRecord,
+    CreatedKey,
+    KeyList,
+    NewKey,
+    OkResponse,
+    SessionInfo,
+    SocketTicket,
+)
+from toolyard.web.security.access import LINK_S, TICKET_S, Access
+from toolyard.web.security.keys import OWNER, Keys
 from toolyard.web.security.middleware import REQUEST_HEAD
-from toolyard.web.security.principal import PRINCIPAL
+from toolyard.web.security.principal import PRINCIPAL, Principal
 from toolyard.web.security.request_head import RequestHead
-from toolyard.web.security.scope import EVENT_SCOPES
+from toolyard.web.security.scope import ANY_KEY, EVENT_SCOPES, PUBLIC
 from toolyard.web.security.sessions import SESSION_S
 
 _SIGNS = "/?&=%~+,:@!$'()*"  # beside letters, digits and - . _
@@ -80,22 +98,23 @@ _TEXTS = {
 }
 
 
-def router(access: Access, feed: Feed, cookie: str, version: str, own_command: OwnCommand) -> APIRouter:
-    routes = APIRouter(tags=["sessions"])
+def router(access: Access, feed: Feed, cookie: str, version: str, own_command: OwnCommand) -> Routes:
+    routes = Routes(tag="sessions", scope=ANY_KEY)
     show_page = partial(_login_page, version=version, names_home=own_command.home is not None)
 
-    @routes.get("/login.css", include_in_schema=False)
+    @routes.get("/login.css", scope=PUBLIC, include_in_schema=False)
     async def style() -> Response:
         return Response(_STYLE.read_bytes(), media_type="text/css")
 
-    @routes.get("/login.js", include_in_schema=False)
+    @routes.get("/login.js", scope=PUBLIC, include_in_schema=False)
     async def script() -> Response:
         return Response(_SCRIPT.read_bytes(), media_type="text/javascript")
 
     @routes.get(
         "/login",
-        response_class=Response,
+        scope=PUBLIC,
         responses={200: {"description": "The page.", "content": _PAGE}},
+        response_class=Response,
         openapi_extra={"security": []},
     )
     async def login_page(request: Request, link: str = "", next: str = "", lang: str = "") -> Response:  # noqa: A002
@@ -105,7 +124,15 @@ def router(access: Access, feed: Feed, cookie: str, version: str, own_command: O
             return Response(status_code=HTTPStatus.SEE_OTHER, headers={"Location": _locate_target(next, head)})
         return show_page(head, lang, link=link, goal=next)
 
-    @routes.post("/login", status_code=303, response_class=Response, responses=_SIGNED_IN, openapi_extra=_FORM)
+    @routes.post(
+        "/login",
+        status=303,
+        scope=PUBLIC,
+        audit=Audited("session.signed_in", only_with_detail=True),
+        responses=_SIGNED_IN,
+        response_class=Response,
+        openapi_extra=_FORM,
+    )
     async def sign_in(request: Request) -> Response:
         """Sign a browser in with a one-time link or a key."""
         head = cast("RequestHead", request.scope[REQUEST_HEAD])
@@ -133,7 +160,7 @@ def router(access: Access, feed: Feed, cookie: str, version: str, own_command: O
         )
         return signed_in
 
-    @routes.post("/logout", responses={200: {"model": OkResponse}})
+    @routes.post("/logout", OkResponse, audit="session.signed_out")
     async def sign_out(principal: CurrentPrincipal, request: Request) -> Response:
         """End the session; its cookie is no longer valid."""
         access.sign_out(principal.session)
@@ -142,7 +169,7 @@ def router(access: Access, feed: Feed, cookie: str, version: str, own_command: O
         ended.delete_cookie(cookie, path=head.prefix or "/", httponly=True, samesite="strict")
         return ended
 
-    @routes.get("/v1/session", responses={200: {"model": SessionInfo}})
+    @routes.get("/v1/session", SessionInfo)
     async def show_session(principal: CurrentPrincipal) -> Response:
         """Return the current key, its scopes, and the CSRF token that a browser session needs for changes."""
         cursor = await feed.read_newest_seq() if principal.has_any_scope(EVENT_SCOPES) else None
@@ -150,7 +177,7 @@ def router(access: Access, feed: Feed, cookie: str, version: str, own_command: O
             {"key": principal.key_id, "scopes": sorted(principal.scopes), "csrf": principal.csrf, "cursor": cursor}
         )
 
-    @routes.post("/ws-ticket", responses={200: {"model": SocketTicket}})
+    @routes.post("/ws-ticket", SocketTicket)
     async def make_ticket(principal: CurrentPrincipal) -> Response:
         """Create a short-lived ticket for one WebSocket."""
         return json_response({"ticket": access.make_ticket(principal), "expires_in": int(TICKET_S)})
@@ -225,3 +252,71 @@ def _login_page(
     # Without a referrer a browser sends no Origin with a form, and the middleware would refuse it as cross-site.
     headers = {"Referrer-Policy": "same-origin", **((refusal and refusal.headers) or {})}
     return Response(text, refusal.status_code if refusal else 200, headers, "text/html")
+
+
+def login_links_router(
+    make_link: Callable[[str, Principal], str], get_remote_url: Callable[[], str], keys: Keys
+) -> Routes:
+    """``make_link`` returns a link below a URL, the server's own if that is empty."""
+    routes = Routes("/v1/login-links", tag="sessions")
+
+    @routes.post("", LoginLinks, audit="session.link_created")
+    async def make_links(
+        principal: CurrentPrincipal, request: Request, wanted: NewLoginLinks | None = None
+    ) -> Response:
+        """Create links that sign a browser in once: on this machine, and on others if they reach it."""
+        id_ = wanted.key if wanted and wanted.key else principal.key_id
+        key = next((key for key in keys.all() if key.id == id_), None)
+        if key is None:
+            raise not_found(Message("key '{id}'", id=id_[:100]))
+        add_audit_detail(request.scope, target=key.id)
+        user = Principal(key_id=key.id, scopes=key.scopes)
+        remote = get_remote_url()
+        remote_link = make_link(remote, user) if remote else None
+        return json_response(
+            {
+                "url": make_link("", user),
+                "remote_url": remote_link,
+                "remote_qr": _to_rows(make_qr_matrix(remote_link)) if remote_link else None,
+                "expires_in": int(LINK_S),
+            }
+        )
+
+    return routes
+
+
+def _to_rows(matrix: list[list[bool]]) -> list[str]:
+    return ["".join("1" if module else "0" for module in row) for row in matrix]
+
+
+def keys_router(keys: Keys, clock: Clock) -> Routes:
+    routes = Routes("/v1/keys", tag="keys")
+
+    @routes.get("", KeyList)
+    async def list_keys() -> Response:
+        """List the keys, without their secrets."""
+        return json_response({"data": [key.to_json() for key in keys.all()]})
+
+    @routes.post("", CreatedKey, status=201, audit="key.created")
+    async def make_key(new: NewKey, request: Request) -> Response:
+        """Create a key with the given scopes. Its secret is in this response only."""
+        key, text = keys.add(new.name, new.scopes, clock.now().timestamp(), new.offer)
+        add_audit_detail(request.scope, target=key.id, name=new.name, scopes=sorted(new.scopes))
+        return json_response({**key.to_json(), "key": text}, HTTPStatus.CREATED)
+
+    @routes.delete("/{id}", ChangedRecord, audit="key.revoked")
+    async def remove_key(id: str) -> Response:  # noqa: A002 it is the word of the OpenAPI
+        """Revoke a key."""
+        if id == OWNER:
+            raise Refusal(
+                HTTPStatus.CONFLICT, Message("the owner's key is a file of the home: delete it and restart the server")
+            )
+        if not keys.remove(id):
+            raise not_found(_describe_key(id[:100]))
+        return json_response({"ok": True, "id": id})
+
+    return routes
+
+
+def _describe_key(id_: str) -> Message:
+    return Message("key '{id}'", id=id_)

@@ -5,30 +5,35 @@ mask.
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from http import HTTPStatus
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query, Request, Response
+import orjson
+from fastapi import Query, Request, Response
 
 from toolyard.config import FILE_NAME, Config
 from toolyard.errors import ConfigError
 from toolyard.message import Message
-from toolyard.protocol.json import JsonObject
-from toolyard.web.audit_trail import add_audit_detail
-from toolyard.web.refusal import Refusal
+from toolyard.protocol.json import Json, JsonObject
+from toolyard.protocol.mask import MASK
+from toolyard.provider_settings import Provider, ProviderOptions
+from toolyard.settings import GROUP_TITLES, SETTINGS, Group, Setting
+from toolyard.web.refusal import Refusal, error_body
 from toolyard.web.responses import json_response
+from toolyard.web.routes.audit import add_audit_detail
+from toolyard.web.routing import Audited, Routes
 from toolyard.web.schemas.admin import NewSettings, NewValues, SettingProblems, SettingsChangeResult, SettingsDetail
-from toolyard.web.serve_command import format_serve_command
-from toolyard.web.settings_change import (
+from toolyard.web.settings.live_settings import SettingsReloader, format_serve_command
+from toolyard.web.settings.settings_change import (
     SettingsChange,
     change_settings,
     list_overridden,
     read_stored_text,
     reload_config,
 )
-from toolyard.web.settings_file import (
+from toolyard.web.settings.settings_file import (
     collect_file_texts,
     collect_texts,
     list_problems,
@@ -36,9 +41,6 @@ from toolyard.web.settings_file import (
     set_values,
     unmask_file,
 )
-from toolyard.web.settings_problems import problems_response
-from toolyard.web.settings_reloader import SettingsReloader
-from toolyard.web.views.setting import to_json
 from toolyard.yard.yard import Yard
 
 _RESPONSES: dict[int | str, dict[str, Any]] = {
@@ -48,16 +50,16 @@ _RESPONSES: dict[int | str, dict[str, Any]] = {
 Check = Annotated[bool, Query(description="Only validate, and return what would change.")]
 
 
-def router(yard: Yard, reloading: SettingsReloader) -> APIRouter:
-    routes = APIRouter(prefix="/v1/settings", tags=["settings"])
+def router(yard: Yard, reloading: SettingsReloader) -> Routes:
+    routes = Routes("/v1/settings", tag="settings")
     turn = asyncio.Lock()
 
-    @routes.get("", responses={200: {"model": SettingsDetail}})
+    @routes.get("", SettingsDetail)
     async def show_settings() -> Response:
         """List every setting: its value, its source, and whether it is in effect."""
         return json_response(await asyncio.to_thread(_settings_to_json, yard, reloading))
 
-    @routes.put("", responses=_RESPONSES)
+    @routes.put("", audit=Audited("settings.changed", only_with_detail=True), responses=_RESPONSES)
     async def replace_settings(new: NewSettings, request: Request, check: Check = False) -> Response:
         """Replace `config.toml`; 409 when it has changed since it was read."""
 
@@ -65,11 +67,7 @@ def router(yard: Yard, reloading: SettingsReloader) -> APIRouter:
             if mask_file(stored, yard.mask.text) != new.before:
                 raise Refusal(
                     HTTPStatus.CONFLICT,
-                    Message(
-                        "settings.changed_since_read",
-                        "{file_name} has changed since it was read: read it again",
-                        file_name=FILE_NAME,
-                    ),
+                    Message("{file_name} has changed since it was read: read it again", file_name=FILE_NAME),
                 )
             return unmask_file(new.text, stored, yard.mask.text)
 
@@ -77,7 +75,7 @@ def router(yard: Yard, reloading: SettingsReloader) -> APIRouter:
             typed = collect_file_texts(new.text)
             return await _apply_change(yard, reloading, edit, request, typed=typed, check=check)
 
-    @routes.patch("", responses=_RESPONSES)
+    @routes.patch("", audit=Audited("settings.changed", only_with_detail=True), responses=_RESPONSES)
     async def change_settings(new: NewValues, request: Request, check: Check = False) -> Response:
         """Set or remove single settings; the rest of the file is unchanged, comments included."""
         async with turn:
@@ -144,7 +142,8 @@ def _settings_to_json(yard: Yard, reloading: SettingsReloader) -> dict[str, Any]
         "file": str(running.home / FILE_NAME),
         "text": text,
         "restart_command": format_serve_command(running),
-        "settings": to_json(config, running, reloading.live_names),
+        "groups": groups_to_json(),
+        "settings": list_settings(config, running, reloading.live_names),
         "problems": problems,
     }
 
@@ -154,3 +153,81 @@ def _running_config(yard: Yard, reloading: SettingsReloader) -> Config:
     start, now = yard.config, reloading.config
     taken_over = {name: getattr(now.settings, name) for name in reloading.live_names}
     return replace(start, settings=replace(start.settings, **taken_over), sources=now.sources, environ=now.environ)
+
+
+def problems_response(error: ConfigError, *, given: Collection[str] = ()) -> Response:
+    """Return an error response with the position of each problem.
+
+    ``given``: the settings that were given by name. Their problems have no position: nobody wrote them in a file.
+    """
+    named = ConfigError(*(_drop_place(problem, given) for problem in error.problems))
+    status = HTTPStatus(422)  # Python 3.13 renamed it
+    body = orjson.loads(error_body(status, str(named))) | {"problems": list_problems(named)}
+    return json_response(body, status)
+
+
+def _drop_place(problem: str, given: Collection[str]) -> str:
+    inner = problem.params.get("problem") if isinstance(problem, Message) else None
+    is_given = isinstance(inner, Message) and (inner.params.get("name") in given or inner.params.get("key") in given)
+    return str(inner) if is_given else problem
+
+
+def list_settings(config: Config, running: Config, live: frozenset[str]) -> list[dict[str, Any]]:
+    """Return every setting. ``config``: as in the files now; ``running``: as the server uses it."""
+    return [_setting_to_json(setting, config, running, live) for setting in SETTINGS]
+
+
+def groups_to_json() -> list[dict[str, str]]:
+    """Return the groups, in the order in which a page shows them."""
+    return [{"id": group, "title": GROUP_TITLES[group], "title_zh": GROUP_TITLES[group].chinese} for group in Group]
+
+
+def _setting_to_json(setting: Setting, config: Config, running: Config, live: frozenset[str]) -> dict[str, Any]:
+    name, source = setting.name, config.sources[setting.name]
+    by_file = source == str(config.home / FILE_NAME)
+    value = getattr(config.settings, name)
+    return {
+        "name": name,
+        "value": _value_to_json(setting, value),
+        "default": _value_to_json(setting, setting.default),
+        "source": "default" if source == "default" else "file" if by_file else "env",
+        "variable": "" if by_file or source == "default" else source,
+        "variables": list(setting.environment),
+        "set": bool(value) or value is False,
+        "secret": setting.secret,
+        "live": name in live,
+        "holds": value == getattr(running.settings, name),
+        "title": setting.title,
+        "title_zh": setting.title.chinese,
+        "description": setting.about,
+        "description_zh": setting.about.chinese,
+        "kind": _find_kind(setting),
+        "choices": list(setting.choices),
+        "group": setting.group,
+    }
+
+
+def _find_kind(setting: Setting) -> str:
+    if setting.choices:
+        return "choice"
+    kinds = {bool: "bool", int: "number", tuple: "list", dict: "table", ProviderOptions: "table"}
+    return kinds.get(type(setting.default), "text")
+
+
+def _value_to_json(setting: Setting, value: Any) -> Json:
+    """Return a value as JSON, secrets masked."""
+    if isinstance(value, Mapping):
+        return {name: _inner_to_json(one) for name, one in value.items()}
+    if isinstance(value, ProviderOptions):
+        return value.to_json()
+    if setting.secret and value:
+        return MASK
+    return _inner_to_json(value)
+
+
+def _inner_to_json(value: Any) -> Json:
+    if isinstance(value, Provider):
+        return value.to_json()
+    if isinstance(value, tuple):
+        return [str(one) for one in value]
+    return value if value is None or isinstance(value, bool | int) else str(value)

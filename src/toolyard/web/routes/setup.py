@@ -1,47 +1,49 @@
-"""The setup: test of a model provider, and the end of the first steps.
+"""The setup: whether the first steps are shown, the test of a model provider, and the end of the first steps.
 
-A test sends a stored key only to the origin it was stored for (S-72).
+They are shown while no model provider is configured and nobody has finished or dismissed them. A test sends a stored
+key only to the origin it was stored for (S-72).
 """
 
 import asyncio
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Final
 
-from fastapi import APIRouter, Response
+from fastapi import Response
 
 from toolyard.config import Config
 from toolyard.engine.clock import Clock
-from toolyard.engine.masking import Mask
 from toolyard.errors import ConfigError
 from toolyard.gateway.providers.probe import probe
 from toolyard.message import Message, to_fields
 from toolyard.protocol.json import JsonObject
+from toolyard.protocol.mask import Mask
 from toolyard.provider_settings import ProviderOptions
 from toolyard.settings import SETTINGS
-from toolyard.web.first_run import mark_finished
 from toolyard.web.refusal import bad_request, not_found
 from toolyard.web.responses import json_response
+from toolyard.web.routes.settings import problems_response
+from toolyard.web.routing import Routes
 from toolyard.web.schemas.admin import SettingProblems, UpstreamTest, UpstreamTestResult
 from toolyard.web.schemas.common import OkResponse
-from toolyard.web.settings_change import (
+from toolyard.web.settings.live_settings import SettingsReloader
+from toolyard.web.settings.settings_change import (
     change_settings,
     find_stored_key,
     find_stored_options,
     list_overridden,
     upstream_url,
 )
-from toolyard.web.settings_file import collect_texts, set_values
-from toolyard.web.settings_problems import problems_response
-from toolyard.web.settings_reloader import SettingsReloader
+from toolyard.web.settings.settings_file import collect_texts, set_values
+from toolyard.workspace.home_folder import StateFile
 from toolyard.yard.yard import Yard
 
 _PARSE_URL = next(setting.parse for setting in SETTINGS if setting.name == "upstream_url")
 
 
-def router(yard: Yard, reloading: SettingsReloader, clock: Clock) -> APIRouter:
-    routes = APIRouter(prefix="/v1", tags=["setup"])
+def router(yard: Yard, reloading: SettingsReloader, clock: Clock) -> Routes:
+    routes = Routes("/v1", tag="setup")
 
-    @routes.post("/upstream/test", responses={200: {"model": UpstreamTestResult}, 422: {"model": SettingProblems}})
+    @routes.post("/upstream/test", UpstreamTestResult, responses={422: {"model": SettingProblems}})
     async def test_upstream(test: UpstreamTest) -> Response:
         """List the models of a provider; `error` is its own message. Nothing is stored."""
         started = clock.monotonic()
@@ -64,7 +66,7 @@ def router(yard: Yard, reloading: SettingsReloader, clock: Clock) -> APIRouter:
         }
         return json_response(yard.mask.mask_known(body))
 
-    @routes.post("/setup/done", responses={200: {"model": OkResponse}})
+    @routes.post("/setup/done", OkResponse)
     async def setup_done() -> Response:
         """Mark the setup as finished or dismissed."""
         await asyncio.to_thread(mark_finished, yard.config, clock.now().timestamp())
@@ -114,14 +116,29 @@ def _find_target(yard: Yard, config: Config, test: UpstreamTest) -> _Target:
         return _Target(_parse_url(upstream_url(new)), key, options, is_given=bool(key) and key in typed)
     provider = settings.upstreams.get(test.name)
     if provider is None:
-        raise not_found(Message("provider.unknown", "model provider '{name}'", name=test.name))
+        raise not_found(Message("model provider '{name}'", name=test.name))
     return _Target(provider.url, provider.key, provider.options, is_given=bool(provider.key) and provider.key in typed)
 
 
 def _parse_url(url: str) -> str:
     if not url:
-        raise bad_request(Message("provider.no_url", "no model provider is configured: pass its URL as 'url'"))
+        raise bad_request(Message("no model provider is configured: pass its URL as 'url'"))
     try:
         return str(_PARSE_URL(url))
     except ValueError as error:
-        raise bad_request(Message("http.invalid_url", "url: {error}", error=error)) from error
+        raise bad_request(Message("url: {error}", error=error)) from error
+
+
+FILE_NAME: Final = "setup.json"
+
+
+def is_first_run(config: Config) -> bool:
+    """Return whether the setup should be shown. Reads a small file of the home."""
+    settings = config.settings
+    has_provider = settings.upstream_url or settings.upstream_key or settings.upstreams
+    return not has_provider and "done" not in StateFile(config.home / FILE_NAME).read()
+
+
+def mark_finished(config: Config, at: float) -> None:
+    """Record that the setup is finished. Raises ConfigError."""
+    StateFile(config.home / FILE_NAME).update(lambda value: value.update({"done": at}))

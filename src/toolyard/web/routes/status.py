@@ -1,34 +1,43 @@
-"""``GET /v1/status``: the state of the server."""
+"""``/v1/status``, ``/v1/doctor`` and ``/v1/backup``: the state of the server, checks of this machine, and a backup."""
 
 import asyncio
+import os
 import resource
 import shutil
 import sys
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from secrets import token_hex
+from typing import IO, Any
 
-from fastapi import APIRouter, Response
+from fastapi import Response
+from starlette.responses import StreamingResponse
 
 from toolyard.config import Config
 from toolyard.confinement.level import measure_confinement
 from toolyard.confinement.profile import Profile
+from toolyard.doctor import run_checks
 from toolyard.engine.clock import Clock
 from toolyard.errors import StorageError
-from toolyard.gateway.chat import Chat
+from toolyard.gateway.chats import Chat
 from toolyard.message import Message, to_fields
+from toolyard.protocol.json import Json, JsonObject
+from toolyard.protocol.tool import ToolSpec
+from toolyard.storage.backup_archive import back_up
 from toolyard.storage.sqlite import SqliteStore
 from toolyard.storage.state_file import STATE, measure_used_bytes
 from toolyard.web.drain import Drain
 from toolyard.web.feed import Feed
-from toolyard.web.first_run import is_first_run
 from toolyard.web.responses import json_response
-from toolyard.web.schemas.admin import Status
-from toolyard.web.settings_change import upstream_url
-from toolyard.web.settings_reloader import SettingsReloader
-from toolyard.web.state_check import StateCheck
-from toolyard.web.views.plugin import to_row_json
+from toolyard.web.routes.plugin_details import to_row_json
+from toolyard.web.routes.setup import is_first_run
+from toolyard.web.routing import Routes
+from toolyard.web.schemas.admin import CheckRows, Status
+from toolyard.web.server.health import StateCheck
+from toolyard.web.settings.live_settings import SettingsReloader
+from toolyard.web.settings.settings_change import upstream_url
 from toolyard.yard.yard import Yard
 
 _STATE_S = 2.0
@@ -44,11 +53,11 @@ def router(
     version: str,
     clock: Clock,
     state_check: StateCheck,
-) -> APIRouter:
-    routes = APIRouter(prefix="/v1", tags=["status"])
+) -> Routes:
+    routes = Routes("/v1", tag="status")
     started = clock.now().timestamp()
 
-    @routes.get("/status", responses={200: {"model": Status}})
+    @routes.get("/status", Status)
     async def show_status() -> Response:
         """Return version, paths, storage, disk, queue, events, plugins and memory."""
         newest, problem = await _read_newest_event(yard)
@@ -88,9 +97,9 @@ async def _read_newest_event(yard: Yard) -> tuple[int, str]:
     """Return the number of the newest event, or 0 and the problem."""
     try:
         async with asyncio.timeout(_STATE_S):
-            return (await yard.store.event_span())[1], ""
+            return (await yard.state.store.event_span())[1], ""
     except TimeoutError:
-        return 0, Message("state.silent", "the store did not answer within {seconds:g} s", seconds=_STATE_S)
+        return 0, Message("the store did not answer within {seconds:g} s", seconds=_STATE_S)
     except StorageError as error:
         return 0, str(error)
 
@@ -114,7 +123,7 @@ def _upstream_to_json(yard: Yard, config: Config, chat: Chat | None) -> dict[str
 
 
 def _database_kind(yard: Yard) -> str:
-    return "sqlite" if isinstance(yard.store, SqliteStore) else "postgres"
+    return "sqlite" if isinstance(yard.state.store, SqliteStore) else "postgres"
 
 
 def _mcp_to_json(yard: Yard) -> dict[str, Any]:
@@ -131,3 +140,60 @@ def _resident_bytes() -> int:
     except (OSError, IndexError, ValueError):
         most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         return most if sys.platform == "darwin" else most * 1024
+
+
+_CHUNK = 256 * 1024
+_ARCHIVE: JsonObject = {"application/gzip": {"schema": {"type": "string", "format": "binary"}}}
+
+
+def doctor_router(yard: Yard, clock: Clock) -> Routes:
+    routes = Routes("/v1", tag="doctor")
+
+    @routes.get("/doctor", CheckRows)
+    async def run_doctor() -> Response:
+        """Run the checks of `toolyard doctor`; each problem says how to fix it."""
+        tools = [tool.spec for tool in yard.tools.list_built_in_first()]
+        checks = await asyncio.to_thread(_run_checks, yard, tools)
+        return json_response(yard.mask.mask_known({"data": checks}))
+
+    @routes.post(
+        "/backup",
+        audit="backup.downloaded",
+        responses={200: {"description": "A .tar.gz.", "content": _ARCHIVE}},
+        response_class=Response,
+    )
+    async def make_backup() -> Response:
+        """Return the state, settings and keys of the home as one archive, like `toolyard backup`."""
+        file = await asyncio.to_thread(_make_backup, yard.config.home)
+        stamp = clock.now().strftime("%Y%m%d-%H%M%S")
+        headers = {
+            "Content-Length": str(os.fstat(file.fileno()).st_size),
+            "Content-Disposition": f'attachment; filename="toolyard-{stamp}.tar.gz"',
+        }
+        return StreamingResponse(_read_chunks(file), headers=headers, media_type="application/gzip")
+
+    return routes
+
+
+def _run_checks(yard: Yard, tools: list[ToolSpec]) -> list[Json]:
+    checks = run_checks(str(yard.config.project), str(yard.config.home), tools, yard.plugins.plugins.all)
+    return [
+        {"name": one.name, "level": one.health.value, **to_fields("message", one.detail), **to_fields("fix", one.fix)}
+        for one in checks
+    ]
+
+
+def _make_backup(home: Path) -> IO[bytes]:
+    """Return an open, unlinked archive, so that nothing remains after the download."""
+    place = home / f".backup-{token_hex(8)}"
+    back_up(home, place)
+    try:
+        return place.open("rb")
+    finally:
+        place.unlink()
+
+
+def _read_chunks(file: IO[bytes]) -> Iterator[bytes]:
+    with file:
+        while chunk := file.read(_CHUNK):
+            yield chunk

@@ -1,8 +1,9 @@
-"""``/v1/tools``: list and call tools.
+"""``/v1/tools``: list and call tools; and ``/v1/human/tool``, which runs the tool requests in a person's text.
 
 A call answers 200 with any envelope: a failing tool is no server error. Only a call that could not begin because there
-is too much work is refused with 429. When the client disconnects before its call has
-ended, the call is cancelled, unless it has an ``Idempotency-Key``: then it goes on, and a repeat joins it.
+is too much work is refused with 429. When the client disconnects before its call has ended, the call is cancelled,
+unless it has an ``Idempotency-Key``: then it goes on, and a repeat joins it. A person's text is answered in
+VCPToolBox's shape: one block gives its result, several, which run concurrently, give a list in order.
 """
 
 import asyncio
@@ -13,26 +14,32 @@ from http import HTTPStatus
 from typing import Annotated
 from uuid import uuid4
 
-from fastapi import APIRouter, Header, Query, Request, Response
+from fastapi import Header, Query, Request, Response
 
 from toolyard.dialects import Dialect
-from toolyard.gateway.chat import ChatRun
-from toolyard.message import Message
-from toolyard.protocol.call import Origin, ToolCall
-from toolyard.protocol.call_record import CALL
-from toolyard.protocol.failure import Failure, Reason
+from toolyard.dialects.vcp_messages import human_answer, human_schedule_answer
+from toolyard.engine.clock import Clock
+from toolyard.gateway.turns.rendering import ClientAnswer
+from toolyard.message import Message, read_hint
+from toolyard.protocol.envelope import Failure, Reason
 from toolyard.protocol.json import MAX_VALUES, JsonObject, json_bytes, json_problem, json_value
-from toolyard.protocol.outcome import Outcome
-from toolyard.web.idempotency import KEY, KEY_HELP
-from toolyard.web.idempotent_runs import IdempotentRuns, IdempotentWork
+from toolyard.protocol.records.call_record import CALL
+from toolyard.protocol.requests.scanner import parse_requests
+from toolyard.protocol.tool import Origin, Outcome, ToolCall
+from toolyard.web.chat_response import ChatResponse
+from toolyard.web.idempotency import KEY, KEY_HELP, IdempotentRequests
 from toolyard.web.refusal import Refusal, bad_request, not_found
 from toolyard.web.responses import CurrentPrincipal, json_response
-from toolyard.web.schemas.dialects import ToolResult
+from toolyard.web.routes.tool_details import to_json, to_summary_json
+from toolyard.web.routing import Routes
+from toolyard.web.schemas.common import ErrorBody
+from toolyard.web.schemas.dialects import HumanAnswer, HumanRefusal, ToolResult
 from toolyard.web.schemas.plugins import ToolRow, ToolRows, ToolSummaries
 from toolyard.web.security.principal import Principal
-from toolyard.web.server_client import CALL_ID_HEADER, STATUS_HEADER, TASKS_HEADER, cli_caller
-from toolyard.web.views.tool import to_json, to_summary_json
-from toolyard.yard.yard import Yard, require_dialect
+from toolyard.web.security.scope import Scope
+from toolyard.web.server.running_server import CALL_ID_HEADER, STATUS_HEADER, TASKS_HEADER, cli_caller
+from toolyard.yard.results import require_dialect
+from toolyard.yard.yard import Yard
 
 _ARGUMENTS: JsonObject = {
     "requestBody": {
@@ -45,12 +52,12 @@ _CALL_ID = re.compile(r"call_[0-9a-f]{32}")
 _CALLER = re.compile(r"cli|yard:[0-9a-f]{32}")
 
 
-def summary_router(yard: Yard) -> APIRouter:
-    routes = APIRouter(prefix="/v1/tool-summaries", tags=["tools"])
+def summary_router(yard: Yard) -> Routes:
+    routes = Routes("/v1/tool-summaries", tag="tools", scope=Scope.TOOLS)
     listed: Hashable = None  # the version of the tools that the body lists
     body = b""
 
-    @routes.get("", responses={200: {"model": ToolSummaries}})
+    @routes.get("", ToolSummaries)
     async def list_tool_summaries() -> Response:
         """List the available tools without their schemas, and with the first lines of their texts."""
         nonlocal listed, body
@@ -65,25 +72,25 @@ def summary_router(yard: Yard) -> APIRouter:
     return routes
 
 
-def router(yard: Yard, runs: IdempotentRuns) -> APIRouter:
-    routes = APIRouter(prefix="/v1/tools", tags=["tools"])
+def router(yard: Yard, idempotent: IdempotentRequests) -> Routes:
+    routes = Routes("/v1/tools", tag="tools", scope=Scope.TOOLS)
 
-    @routes.get("", responses={200: {"model": ToolRows}})
+    @routes.get("", ToolRows)
     async def list_tools() -> Response:
         """List the available tools, with everything about them; for a list to show there is `/v1/tool-summaries`."""
         tools = list(yard.tools)
         rows = await asyncio.to_thread(lambda: [to_json(yard, tool) for tool in tools])  # looks at files
         return await asyncio.to_thread(json_response, {"data": rows})
 
-    @routes.get("/{name}", responses={200: {"model": ToolRow}})
+    @routes.get("/{name}", ToolRow)
     async def show_tool(name: str) -> Response:
         """Return one tool: its description for models and its parameters."""
         try:
             return json_response(to_json(yard, yard.tools.get(yard.tools.resolve_name(name))))
         except Failure as failure:
-            raise not_found(Message("http.tool", "tool called '{name}'", name=name[:100])) from failure
+            raise not_found(Message("tool called '{name}'", name=name[:100])) from failure
 
-    @routes.post("/{name}", responses={200: {"model": ToolResult}}, openapi_extra=_ARGUMENTS)
+    @routes.post("/{name}", ToolResult, openapi_extra=_ARGUMENTS)
     async def call_tool(
         name: str,
         request: Request,
@@ -127,13 +134,13 @@ def router(yard: Yard, runs: IdempotentRuns) -> APIRouter:
             return json_response(_express(yard, options, call, outcome), headers=_call_headers(call, outcome))
         own_id = call_id if _CALL_ID.fullmatch(call_id) else f"call_{uuid4().hex}"
 
-        async def run() -> ChatRun:
+        async def run() -> ClientAnswer:
             call, outcome = await _run_call(yard, principal, options, request, own_id=own_id)
-            return ChatRun(
-                id="", body=json_bytes(_express(yard, options, call, outcome)), headers=_call_headers(call, outcome)
-            )
+            body = json_bytes(_express(yard, options, call, outcome))
+            return ClientAnswer(body=body, headers=_call_headers(call, outcome))
 
-        return await runs.answer(request, idempotency_key, principal.caller, IdempotentWork(run=run, call=own_id))
+        single = await idempotent.single_run(request, principal.caller, call=own_id)
+        return ChatResponse(idempotent.run_call(single, run))
 
     return routes
 
@@ -159,7 +166,7 @@ async def _run_call(
     """Run the call of a request; with ``own_id`` it goes on when the client disconnects."""
     arguments = read_arguments(await request.body())
     later = arguments.pop("timely_contact", None)
-    call = yard.request(
+    call = yard.calls.request(
         options.tool, arguments, caller=principal.caller, origin=Origin.HTTP, tool_call_id=options.tool_call_id
     )
     if options.retry_of and await _can_see(yard, principal, options.retry_of):
@@ -170,8 +177,8 @@ async def _run_call(
         )
     call = replace(call, id=own_id or call.id)
     if later is not None:
-        return call, await yard.submit(call, at=str(later))
-    outcome = await (yard.settle(call) if own_id else run_until_disconnect(yard, call, request))
+        return call, await yard.calls.submit(call, at=str(later))
+    outcome = await (yard.calls.settle(call) if own_id else run_until_disconnect(yard, call, request))
     require_begun(outcome)
     return call, outcome
 
@@ -186,12 +193,12 @@ def require_begun(outcome: Outcome) -> None:
 
 
 def _express(yard: Yard, options: _CallOptions, call: ToolCall, outcome: Outcome) -> JsonObject:
-    return yard.express(call, outcome, options.dialect, shown=options.shown, codes=options.codes)
+    return yard.results.express(call, outcome, options.dialect, shown=options.shown, codes=options.codes)
 
 
 async def _can_see(yard: Yard, principal: Principal, call_id: str) -> bool:
     """Return whether the principal may see a call; an expired one does not exist."""
-    call = await yard.store.get(CALL, call_id)
+    call = await yard.state.store.get(CALL, call_id)
     return call is not None and principal.can_see(call.caller)
 
 
@@ -211,16 +218,9 @@ def read_arguments(body: bytes) -> JsonObject:
     try:
         value = json_value(body or b"{}")
     except (ValueError, RecursionError) as error:
-        raise bad_request(
-            Message("http.body_invalid_json", "the body is not valid JSON: {error}", error=error)
-        ) from error
+        raise bad_request(Message("the body is not valid JSON: {error}", error=error)) from error
     if not isinstance(value, dict):
-        raise bad_request(
-            Message(
-                "http.arguments_not_object",
-                'the body must be a JSON object of arguments, such as {{"path": "src"}}',
-            )
-        )
+        raise bad_request(Message('the body must be a JSON object of arguments, such as {{"path": "src"}}'))
     problem = json_problem(value, "body", most=MAX_VALUES)
     if problem:
         raise bad_request(problem)
@@ -230,12 +230,12 @@ def read_arguments(body: bytes) -> JsonObject:
 async def run_until_disconnect(yard: Yard, call: ToolCall, request: Request) -> Outcome:
     """Run a call; it is cancelled when its client disconnects."""
     await request.body()  # what follows the body is the disconnect
-    running = asyncio.ensure_future(yard.settle(call))
+    running = asyncio.ensure_future(yard.calls.settle(call))
     watching = asyncio.ensure_future(request.receive())
     try:
         await asyncio.wait({running, watching}, return_when=asyncio.FIRST_COMPLETED)
         if not running.done():
-            yard.cancel(call.id)
+            yard.calls.cancel(call.id)
         return await running
     finally:
         for work in (running, watching):
@@ -249,22 +249,69 @@ async def _apply_owner_options(
     if not principal.is_admin:
         raise Refusal(
             HTTPStatus.FORBIDDEN,
-            Message(
-                "key.admin_scope_for_fields",
-                "the key lacks the scope admin, which 'caller', 'call_id' and 'force' require",
-            ),
+            Message("the key lacks the scope admin, which 'caller', 'call_id' and 'force' require"),
         )
     if caller and not _CALLER.fullmatch(caller):
-        raise bad_request(Message("request.invalid_caller", "'caller' must be 'cli', or 'yard:' and 32 hex digits"))
+        raise bad_request(Message("'caller' must be 'cli', or 'yard:' and 32 hex digits"))
     if call_id and not _CALL_ID.fullmatch(call_id):
-        raise bad_request(Message("request.invalid_call_id", "'call_id' must be 'call_' and 32 hex digits"))
-    if call_id and await yard.journal.get(call_id) is not None:
-        raise Refusal(
-            HTTPStatus.CONFLICT,
-            Message("http.call_already", "there is already a call {call_id}", call_id=call_id),
-        )
+        raise bad_request(Message("'call_id' must be 'call_' and 32 hex digits"))
+    if call_id and await yard.state.journal.get(call_id) is not None:
+        raise Refusal(HTTPStatus.CONFLICT, Message("there is already a call {call_id}", call_id=call_id))
     if caller == "cli":
         call = replace(call, caller=cli_caller(yard.config), origin=Origin.CLI)
     elif caller:
         call = replace(call, caller=caller, origin=Origin.PYTHON)
     return replace(call, id=call_id or call.id, force=force)
+
+
+_BODY: JsonObject = {"requestBody": {"content": {"text/plain": {"schema": {"type": "string"}}}, "required": True}}
+
+
+def human_router(yard: Yard, clock: Clock) -> Routes:
+    routes = Routes("/v1/human", tag="tools", scope=Scope.TOOLS)
+
+    @routes.post(
+        "/tool",
+        responses={
+            200: {"description": "The results of the tools.", "model": HumanAnswer | list[HumanAnswer]},
+            400: {"description": "The text has no block, or an invalid one.", "model": HumanRefusal | ErrorBody},
+            500: {"description": "The tools failed.", "model": HumanAnswer | list[HumanAnswer] | ErrorBody},
+        },
+        openapi_extra=_BODY,
+    )
+    async def run_blocks(request: Request, principal: CurrentPrincipal) -> Response:
+        """Run the tool requests in the text; the response has VCPToolBox's shape."""
+        text = (await request.body()).decode("utf-8", "replace")
+        blocks = parse_requests(text)
+        bad = next((str(one["problem"]) for one in blocks if not one["ok"]), "")
+        if bad or not blocks:
+            return json_response({"error": bad or "the text has no tool request"}, HTTPStatus.BAD_REQUEST)
+        is_alone = len(blocks) == 1  # of several, the others have run
+        answers = await asyncio.gather(
+            *(_run_block(yard, clock, principal, one, can_refuse=is_alone) for one in blocks)
+        )
+        status = HTTPStatus.INTERNAL_SERVER_ERROR if all("plugin_error" in one for one in answers) else HTTPStatus.OK
+        return json_response(answers[0] if len(answers) == 1 else answers, status)
+
+    return routes
+
+
+async def _run_block(
+    yard: Yard, clock: Clock, principal: Principal, block: JsonObject, *, can_refuse: bool
+) -> JsonObject:
+    arguments, tool = block["args"], str(block["tool"])
+    given = arguments if isinstance(arguments, dict) else {}
+    call = yard.calls.request(tool, given, caller=principal.caller, origin=Origin.HTTP)
+    now = clock.now().isoformat(timespec="seconds")
+    if later := block.get("timely_contact"):
+        outcome = await yard.calls.submit(call, at=str(later))
+        data = outcome.envelope.data
+        if not outcome.envelope.error:
+            due = str(data["scheduled_for"])
+            return human_schedule_answer(str(data["schedule_id"]), tool, requested=now, due=due)
+    else:
+        outcome = await yard.calls.settle(call)
+        if can_refuse:
+            require_begun(outcome)
+    hint = read_hint(outcome.envelope.text)
+    return human_answer(yard.results.express(call, outcome, "vcp"), maid=call.maid, at=now, hint=hint)

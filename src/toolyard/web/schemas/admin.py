@@ -31,16 +31,26 @@ class SettingRow(BaseModel):
     secret: bool
     live: Annotated[bool, Field(description="Whether a change takes effect at once; else after a restart.")]
     holds: Annotated[bool, Field(description="Whether this value is in effect.")]
+    title: Annotated[str, Field(description="Its name for people.")]
+    title_zh: Annotated[str, Field(description="In Chinese, or as `title` if there is no translation.")]
     description: str
+    description_zh: Annotated[str, Field(description="In Chinese, or as `description` if there is no translation.")]
     kind: Literal["text", "number", "bool", "list", "choice", "table"]
     choices: list[str]
-    group: str
+    group: Annotated[str, Field(description="The `id` of one of `groups`.")]
+
+
+class SettingGroup(BaseModel):
+    id: str
+    title: str
+    title_zh: Annotated[str, Field(description="In Chinese, or as `title` if there is no translation.")]
 
 
 class SettingsDetail(BaseModel):
     file: str
     text: str
     restart_command: Annotated[str, Field(description="The command that starts this server again.")]
+    groups: Annotated[list[SettingGroup], Field(description="In the order in which a page shows them.")]
     settings: list[SettingRow]
     problems: list[SettingProblem]
 

@@ -7,9 +7,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field
 
-from toolyard.gateway.sinks.display import Show
-from toolyard.protocol.chat_mode import Mode
-from toolyard.protocol.offer import OfferMode
+from toolyard.gateway.turns.display import Show
+from toolyard.protocol.records.assistant_record import Mode
+from toolyard.settings import OfferMode
 from toolyard.web.schemas.common import OpenModel, StrictModel
 
 

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 from pydantic import BaseModel, ConfigDict, Field
 
 from toolyard.protocol.envelope import ErrorCode
-from toolyard.protocol.offer import OfferMode
+from toolyard.settings import OfferMode
 from toolyard.web.security.scope import Scope
 
 

@@ -7,10 +7,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field, RootModel
 
-from toolyard.protocol.approval import DecisionReason, Effect
-from toolyard.protocol.call_record import CallState
-from toolyard.protocol.schedule import LateReason, ScheduleState
-from toolyard.protocol.task import TaskState
+from toolyard.protocol.access import DecisionReason, Effect
+from toolyard.protocol.records.call_record import CallState
+from toolyard.protocol.records.schedule_record import LateReason, ScheduleState
+from toolyard.protocol.records.task_record import TaskState
 from toolyard.web.schemas.common import CallError, Code, Params, StoredAction, StrictModel
 from toolyard.web.schemas.records import MaskedText
 

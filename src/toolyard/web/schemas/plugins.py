@@ -4,8 +4,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field
 
-from toolyard.plugins.case_file import MAX_NAME
-from toolyard.plugins.folder_listing import FileChange, FileKind
+from toolyard.plugins.authoring.cases import MAX_NAME
+from toolyard.plugins.package.review import FileChange, FileKind
 from toolyard.protocol.access import AccessChoice, ConfinementLevel, ProjectAccess
 from toolyard.web.schemas.common import Code, FunctionDefinition, MessageFields, Params, StrictModel, TextRow
 from toolyard.web.schemas.records import PatchHunk

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Union, get_args, get_origin
 
 from pydantic import BaseModel, Field, create_model
 
-from toolyard.protocol.client_json import ClientField, client_fields, is_value_type
+from toolyard.protocol.records.client_json import ClientField, client_fields, is_value_type
 from toolyard.web.schemas.common import Code, Params, StrictModel
 
 

@@ -4,15 +4,25 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field
 
-from toolyard.engine.permission_request import MAX_RULE_COMMAND
-from toolyard.protocol.approval_record import Approval
-from toolyard.protocol.audit import AuditEntry
-from toolyard.protocol.conversation import Conversation, ConversationContent
-from toolyard.protocol.rule import Rule, RuleTarget
-from toolyard.protocol.schedule import Schedule
-from toolyard.protocol.task import Task
+from toolyard.engine.rules import MAX_RULE_COMMAND
+from toolyard.protocol.content import Attachment
+from toolyard.protocol.records.approval_record import Approval, Rule, RuleTarget
+from toolyard.protocol.records.assistant_record import (
+    MAX_TEMPERATURE,
+    MAX_TOKENS,
+    Assistant,
+    AssistantOptions,
+    Mode,
+    ReasoningEffort,
+    ReplyForm,
+)
+from toolyard.protocol.records.audit_record import AuditEntry
+from toolyard.protocol.records.conversation_record import Conversation, ConversationContent
+from toolyard.protocol.records.schedule_record import Schedule
+from toolyard.protocol.records.task_record import Task
 from toolyard.web.schemas.common import Code, Params, StrictModel
 from toolyard.web.schemas.record_models import extend_model, page_model, record_model
+from toolyard.workspace.folder_listing import EntryType
 
 
 class NewSchedule(StrictModel):
@@ -295,3 +305,57 @@ ConversationDetail = record_model(
     Conversation,
     record_model("ConversationContent", ConversationContent),
 )
+ToolName = Annotated[str, Field(min_length=1, max_length=200)]
+
+
+class AssistantDraft(StrictModel):
+    name: Annotated[str, Field(min_length=1, max_length=100, pattern=r"\S")]
+    instructions: Annotated[str, Field(max_length=100_000, description="The system prompt.")] = ""
+    model: Annotated[str, Field(max_length=200, description="Empty: the one that was used last.")] = ""
+    tools: Annotated[
+        list[ToolName] | None, Field(max_length=1000, description="The tools that may run; null: all.")
+    ] = None
+    mode: Annotated[Mode, Field(description="What the tools of the chat may do without asking.")] = Mode.ASK
+    temperature: Annotated[float | None, Field(ge=0, le=MAX_TEMPERATURE, allow_inf_nan=False)] = None
+    max_tokens: Annotated[int | None, Field(ge=1, le=MAX_TOKENS, description="The longest reply.")] = None
+    reasoning_effort: ReasoningEffort | None = None
+    reply: Annotated[ReplyForm, Field(description="The form of its replies; json: structured.")] = ReplyForm.TEXT
+
+    def to_options(self) -> AssistantOptions:
+        return AssistantOptions(
+            name=self.name.strip(),
+            instructions=self.instructions,
+            model=self.model,
+            tools=None if self.tools is None else tuple(self.tools),
+            mode=self.mode,
+            temperature=self.temperature,
+            max_tokens=self.max_tokens,
+            reasoning_effort=self.reasoning_effort,
+            reply=self.reply,
+        )
+
+
+AssistantRow = record_model("AssistantRow", Assistant)
+AssistantList = extend_model("AssistantList", StrictModel, data=list[AssistantRow])  # type: ignore[valid-type]
+AttachmentContent = record_model("AttachmentContent", Attachment)
+
+
+class ProjectFileRow(StrictModel):
+    path: Annotated[str, Field(description="Relative to the project.")]
+
+
+class ProjectFileList(StrictModel):
+    data: list[ProjectFileRow]
+    truncated: Annotated[bool, Field(description="Whether more files match.")]
+
+
+class ProjectEntry(BaseModel):
+    name: str
+    path: Annotated[str, Field(description="Relative to the root.")]
+    type: EntryType
+
+
+class ProjectFolder(BaseModel):
+    path: Annotated[str, Field(description="Relative to the root, which is `.`; links are resolved.")]
+    entries: list[ProjectEntry]
+    truncated: Annotated[bool, Field(description="There are more entries than were returned.")]

@@ -9,6 +9,7 @@ import hmac
 import secrets
 from collections import OrderedDict
 from collections.abc import Callable
+from dataclasses import dataclass
 from http import HTTPStatus
 from math import ceil
 from pathlib import Path
@@ -18,7 +19,6 @@ from toolyard.engine.clock import Clock
 from toolyard.message import Message
 from toolyard.own_command import FOR_DEFAULT_HOME
 from toolyard.web.refusal import Refusal
-from toolyard.web.security.attempt_limiter import AttemptLimiter
 from toolyard.web.security.keys import Keys, hash_secret
 from toolyard.web.security.principal import Principal
 from toolyard.web.security.sessions import Sessions, make_csrf_token
@@ -26,7 +26,13 @@ from toolyard.web.security.sessions import Sessions, make_csrf_token
 TICKET_S: Final = 30.0
 LINK_S: Final = 900.0
 _MAX_TOKENS = 1000  # of each kind
-
+MAX_PER_ADDRESS: Final = 10
+MAX_TOTAL: Final = 100
+MAX_ADDRESSES: Final = 10_000
+_QUIET_S = 60.0
+_LONGEST_S = 60.0
+_LONGEST_TOTAL_S = 5.0
+_ALL = ""
 T = TypeVar("T")
 
 
@@ -70,15 +76,13 @@ class Access:
         """Return the principal of a key. Raises Refusal: 401 for an invalid key, 429 after too many of them."""
         key = self.keys.find(text)
         if key is None:
-            raise self._count_failure(address, Message("key.invalid", "the key is invalid"))
+            raise self._count_failure(address, Message("the key is invalid"))
         return Principal(key_id=key.id, scopes=key.scopes, offer=key.offer)
 
     def authenticate_session(self, name: str, address: str) -> Principal:
         key = self._sessions.find(name)
         if key is None:
-            raise self._count_failure(
-                address, Message("session.expired", "the session has expired: sign in again at /login")
-            )
+            raise self._count_failure(address, Message("the session has expired: sign in again at /login"))
         return Principal(key_id=key.id, scopes=key.scopes, csrf=make_csrf_token(name), session=name, offer=key.offer)
 
     def has_session(self, name: str) -> bool:
@@ -89,12 +93,7 @@ class Access:
         principal = self._tickets.redeem(ticket)
         if principal is None or not self.is_still_valid(principal):
             raise self._count_failure(
-                address,
-                Message(
-                    "session.invalid_ticket",
-                    "the ticket is invalid: it can be used once, within {seconds:g} s",
-                    seconds=TICKET_S,
-                ),
+                address, Message("the ticket is invalid: it can be used once, within {seconds:g} s", seconds=TICKET_S)
             )
         return principal
 
@@ -109,7 +108,7 @@ class Access:
     def missing_credentials(self, address: str) -> Refusal:
         """Return the refusal for a request without credentials. It is no guess, so it does not count as a failure."""
         self._require_attempt(address)
-        return _unauthorized_refusal(Message("key.missing_from_request", "send the key as 'Authorization: Bearer KEY'"))
+        return _unauthorized_refusal(Message("send the key as 'Authorization: Bearer KEY'"))
 
     def make_login_link(self, principal: Principal | None = None) -> str:
         """Return the token of a link that signs a browser in once, with the key of ``principal`` or as the owner."""
@@ -123,7 +122,6 @@ class Access:
             raise self._count_failure(
                 address,
                 Message(
-                    "session.used_link",
                     "the link has already been used or has expired: a link works once, and `{command}` prints a new "
                     "one; or sign in with the key",
                     command=FOR_DEFAULT_HOME.format("login"),  # the path of the home is not for everybody
@@ -152,17 +150,57 @@ class Access:
         return _unauthorized_refusal(message)
 
 
+@dataclass(slots=True)
+class _Attempts:
+    failed: int = 0
+    last: float = 0.0
+    until: float = 0.0
+
+
+class AttemptLimiter:
+    """Counts failed attempts, per address and in total; only they are refused. ``now`` returns monotonic seconds.
+
+    After ``MAX_PER_ADDRESS`` failures less than a minute apart, an address has to wait 1 s, then 2, 4, ... up to a
+    minute with each further one; after ``MAX_TOTAL`` every address has to wait, at most 5 s. At most ``MAX_ADDRESSES``
+    addresses are remembered.
+    """
+
+    def __init__(self, now: Callable[[], float]) -> None:
+        self._now = now
+        self._attempts: OrderedDict[str, _Attempts] = OrderedDict()
+        self.total = 0
+
+    def wait_s(self, address: str) -> float:
+        """Return how long this address has to wait; 0 when it may try."""
+        now = self._now()
+        return max(0.0, *(tries.until - now for name in (address, _ALL) if (tries := self._attempts.get(name))), 0.0)
+
+    def count_failure(self, address: str) -> None:
+        self.total += 1
+        self._count(address, MAX_PER_ADDRESS, _LONGEST_S)
+        self._count(_ALL, MAX_TOTAL, _LONGEST_TOTAL_S)
+
+    def _count(self, name: str, many: int, longest_s: float) -> None:
+        now = self._now()
+        tries = self._attempts.setdefault(name, _Attempts())
+        self._attempts.move_to_end(name)
+        if now > max(tries.last, tries.until) + _QUIET_S:
+            tries.failed = 0
+        tries.failed += 1
+        tries.last = now
+        if tries.failed >= many:
+            tries.until = now + min(2.0 ** min(tries.failed - many, 10), longest_s)
+        while len(self._attempts) > MAX_ADDRESSES:
+            self._attempts.popitem(last=False)
+
+
 def _require_attempt(failures: AttemptLimiter, address: str) -> None:
     wait_s = failures.wait_s(address)
     if wait_s > 0:
         seconds = str(ceil(wait_s))
         raise Refusal(
             HTTPStatus.TOO_MANY_REQUESTS,
-            Message(
-                "session.too_many_attempts",
-                "too many failed attempts: try again in {seconds} s",
-                seconds=seconds,
-            ),
+            Message("too many failed attempts: try again in {seconds} s", seconds=seconds),
             headers={"Retry-After": seconds},
         )
 

@@ -4,6 +4,11 @@ Served are the origins in ``allowed_origins``, and on routes that need a key tho
 extensions and local files. A program's origin proves nothing, since every web page can get the origin ``null`` from a
 sandboxed frame. The key is what protects: a page can send only one that it knows. For the same reason credentials are
 never allowed, and the session cookie is accepted from pages of this server alone.
+
+Starlette's ``CORSMiddleware`` cannot say this: its origins are the same for every path and for the life of the server,
+while ours depend on whether the path needs a key and change with the settings; its list of headers has no prefixes; and
+it answers preflights by itself, before the Host of the request is checked (S-42). What it shares with this module is
+the names of four headers; the refusal of other origins (S-43, S-44) is not its task at all.
 """
 
 import re
@@ -14,7 +19,7 @@ from typing import Final
 from toolyard.message import Message
 from toolyard.web.refusal import Refusal
 from toolyard.web.security.request_head import HostPolicy, RequestHead
-from toolyard.web.security.scope import is_public
+from toolyard.web.security.scope import PathRule
 
 Headers = list[tuple[bytes, bytes]]
 
@@ -46,12 +51,12 @@ def is_app_origin(origin: str) -> bool:
     return origin == "null" or origin.lower() in _APP_HOSTS or bool(_APP_ORIGIN.fullmatch(origin.lower()))
 
 
-def is_served_origin(head: RequestHead, policy: HostPolicy) -> bool:
+def is_served_origin(head: RequestHead, policy: HostPolicy, rule: PathRule) -> bool:
     """Return whether a page of another origin may send this request and read its answer, with a key."""
     origin = head.get("origin")
     if not origin:
         return False
-    return is_allowed_origin(head, policy) or (is_app_origin(origin) and not is_public(head.path))
+    return is_allowed_origin(head, policy) or (is_app_origin(origin) and not rule.is_public)
 
 
 def is_own_page(head: RequestHead, policy: HostPolicy) -> bool:
@@ -62,11 +67,11 @@ def is_own_page(head: RequestHead, policy: HostPolicy) -> bool:
     return policy.public is not None and origin == policy.public.origin
 
 
-def require_origin(head: RequestHead, policy: HostPolicy) -> None:
+def require_origin(head: RequestHead, policy: HostPolicy, rule: PathRule) -> None:
     """Refuse unsafe methods and WebSockets from pages of other origins (S-43, S-44)."""
     if head.is_safe or is_allowed_origin(head, policy):
         return
-    if head.method != "WEBSOCKET" and is_served_origin(head, policy):
+    if head.method != "WEBSOCKET" and is_served_origin(head, policy, rule):
         return  # the key is checked next: nothing else is open to this origin
     if not is_own_page(head, policy) or head.get("sec-fetch-site") in ("cross-site", "same-site"):
         raise Refusal(HTTPStatus.FORBIDDEN, _describe_foreign_page(head))
@@ -76,12 +81,8 @@ def _describe_foreign_page(head: RequestHead) -> Message:
     """Return which setting lets the page in; behind a proxy it may well be one of this server."""
     origin = head.get("origin")
     if not _WEB_ORIGIN.fullmatch(origin) or head.get("sec-fetch-site") in ("cross-site", "same-site"):
-        return Message(
-            "http.origin_not_allowed",
-            "pages of other origins may not do this: add the origin to allowed_origins to allow it",
-        )
+        return Message("pages of other origins may not do this: add the origin to allowed_origins to allow it")
     return Message(
-        "http.origin_differs",
         "the page is at {origin}, but this server was asked as {own}: if {origin} is a proxy in front of it, set "
         "public_url to that; a page of another server needs its origin in allowed_origins",
         origin=origin,
@@ -89,9 +90,9 @@ def _describe_foreign_page(head: RequestHead) -> Message:
     )
 
 
-def is_preflight(head: RequestHead, policy: HostPolicy) -> bool:
+def is_preflight(head: RequestHead, policy: HostPolicy, rule: PathRule) -> bool:
     """Return whether the request is a CORS preflight of a served origin."""
-    return head.method == "OPTIONS" and is_served_origin(head, policy)
+    return head.method == "OPTIONS" and is_served_origin(head, policy, rule)
 
 
 def preflight_headers(head: RequestHead) -> Headers:
@@ -104,9 +105,9 @@ def preflight_headers(head: RequestHead) -> Headers:
     return headers
 
 
-def response_headers(head: RequestHead, policy: HostPolicy) -> Headers:
+def response_headers(head: RequestHead, policy: HostPolicy, rule: PathRule) -> Headers:
     """Return the headers that let a page of a served origin read a response with all of its headers."""
-    if not is_served_origin(head, policy):
+    if not is_served_origin(head, policy, rule):
         return []
     return [
         (b"access-control-allow-origin", head.get("origin").encode("latin-1")),

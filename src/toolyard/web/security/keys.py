@@ -16,10 +16,10 @@ from typing import Final
 
 from toolyard.errors import ConfigError
 from toolyard.message import Message
-from toolyard.plugins.state_file import StateFile
 from toolyard.protocol.json import JsonObject
-from toolyard.protocol.offer import OfferMode
-from toolyard.web.security.scope import ALL_SCOPES, Scope
+from toolyard.settings import OfferMode
+from toolyard.web.security.scope import ANY_KEY, Scope
+from toolyard.workspace.home_folder import StateFile
 
 KEYS_FILE: Final = "keys.json"
 OWNER: Final = "owner"
@@ -52,7 +52,7 @@ class Keys:
 
     def __init__(self, home: Path, owner: str, now: Callable[[], float]) -> None:
         """``now`` returns monotonic seconds."""
-        self._known = {OWNER: Key(id=OWNER, name="the owner", scopes=ALL_SCOPES, digest=hash_secret(owner))}
+        self._known = {OWNER: Key(id=OWNER, name="the owner", scopes=ANY_KEY, digest=hash_secret(owner))}
         self._file, self._now = StateFile(home / KEYS_FILE), now
         self._content: JsonObject = {}  # of the file, as ``_known`` has it
         self._stale_at = -inf  # when to read the file again
@@ -87,13 +87,7 @@ class Keys:
 
         def put(value: JsonObject) -> None:
             if len(value) >= MAX_KEYS:
-                raise ConfigError(
-                    Message(
-                        "key.too_many_keys",
-                        "there are already {max_keys} keys: remove some first",
-                        max_keys=MAX_KEYS,
-                    )
-                )
+                raise ConfigError(Message("there are already {max_keys} keys: remove some first", max_keys=MAX_KEYS))
             value[key.id] = {**key.to_json(), "digest": key.digest}
 
         self._change(put)

@@ -23,24 +23,29 @@ from starlette.types import Scope as AsgiScope
 from toolyard.engine.clock import Clock
 from toolyard.engine.step_limiter import StepLimiter
 from toolyard.message import Message
-from toolyard.web.address_page import Page, render_address_page
 from toolyard.web.drain import Drain
-from toolyard.web.metrics import Metrics
 from toolyard.web.refusal import Refusal, error_body, internal_error
 from toolyard.web.security.access import Access, is_same_secret
+from toolyard.web.security.address_page import Page, render_address_page
 from toolyard.web.security.cors import is_own_page, is_preflight, preflight_headers, require_origin, response_headers
-from toolyard.web.security.forwarding import has_forwarding
 from toolyard.web.security.principal import PRINCIPAL, Principal
 from toolyard.web.security.request_body import BODY_S, BoundedBody, body_timeout_s, max_body_bytes, require_valid_body
-from toolyard.web.security.request_head import HostPolicy, RequestHead, apply_head, read_head, require_address
+from toolyard.web.security.request_head import (
+    HostPolicy,
+    RequestHead,
+    apply_head,
+    has_forwarding,
+    read_head,
+    require_address,
+)
 from toolyard.web.security.scope import (
     CALLBACK_PREFIX,
     PUBLISHED_PREFIXES,
     VCP_CHANNELS,
-    is_public,
-    is_unknown_path,
-    required_scopes,
+    AccessRules,
+    PathRule,
 )
+from toolyard.web.server.metrics import Metrics
 
 CSP: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; "
@@ -73,6 +78,7 @@ class SecurityMiddleware:
         self,
         app: ASGIApp,
         *,
+        rules: AccessRules,
         access: Access,
         policy: HostPolicy,
         drain: Drain,
@@ -83,6 +89,7 @@ class SecurityMiddleware:
         body_s: float = BODY_S,
     ) -> None:
         self._app, self._access, self._drain, self._limiter = app, access, drain, StepLimiter()
+        self.rules = rules
         self.policy = policy  # the owner may change it while the server runs
         self._metrics, self._clock, self._cookie, self._body_s = metrics, clock, cookie, body_s
         self._not_found_page = not_found_page  # for unknown paths
@@ -98,16 +105,17 @@ class SecurityMiddleware:
         if scope["path"] not in _PROBES:
             await self._limiter.step()
         head = self._enter(scope)
-        answer = _ResponseSender(send, head, self.policy)
+        rule = self.rules.find(head.path)
+        answer = _ResponseSender(send, head, self.policy, rule)
         scope[REQUEST_ID] = answer.id
         started = self._clock.monotonic()
         with self._drain:
             try:
-                if is_preflight(head, self.policy):
+                if is_preflight(head, self.policy, rule):
                     require_address(head, self.policy)
                     await answer.send_preflight()
                 else:
-                    app = self._app if self._admit(scope, head) else await self._not_found_page(head)
+                    app = self._app if self._admit(scope, head, rule) else await self._not_found_page(head)
                     patience = body_timeout_s(head.path, self._body_s)
                     await app(scope, BoundedBody(receive, max_body_bytes(head.path), patience), answer.send)
             except Refusal as refusal:
@@ -135,7 +143,7 @@ class SecurityMiddleware:
             await send(message)
 
         try:
-            self._admit(scope, head)
+            self._admit(scope, head, self.rules.find(head.path))
             await self._app(scope, receive, note)
         except Refusal as refusal:
             headers = [(b"content-type", b"application/json"), *_encode_headers(refusal.headers)]
@@ -161,32 +169,26 @@ class SecurityMiddleware:
             )
         return head
 
-    def _admit(self, scope: AsgiScope, head: RequestHead) -> bool:
+    def _admit(self, scope: AsgiScope, head: RequestHead, rule: PathRule) -> bool:
         """Check a request and put its principal into ``scope``; return False for an unknown page. Raises Refusal."""
         require_address(head, self.policy)
-        require_origin(head, self.policy)
+        require_origin(head, self.policy, rule)
         scope[REQUEST_HEAD] = head
-        if is_public(head.path):
+        if rule.is_public:
             if not head.path.startswith(CALLBACK_PREFIX):  # its route checks the token first
                 require_valid_body(head)
             return True
         self._drain.require_open()
         principal = self._authenticate(head)
-        if not principal.has_any_scope(required_scopes(head.path)):
-            if head.is_page_request and is_unknown_path(head.path):
+        if not principal.has_any_scope(rule.scopes):
+            if head.is_page_request and is_mistyped_page(head.path, rule):
                 return False  # no route runs: a path without a rule stays closed
-            scopes = ", ".join(sorted(required_scopes(head.path)))
-            raise Refusal(
-                HTTPStatus.FORBIDDEN,
-                Message("key.scope_needed", "the key lacks the required scope: {scopes}", scopes=scopes),
-            )
+            scopes = ", ".join(sorted(rule.scopes))
+            raise Refusal(HTTPStatus.FORBIDDEN, Message("the key lacks the required scope: {scopes}", scopes=scopes))
         changes = head.method != "WEBSOCKET" and not head.is_safe
         if principal.csrf and changes and not is_same_secret(head.get("x-csrf-token"), principal.csrf):
             raise Refusal(
-                HTTPStatus.FORBIDDEN,
-                Message(
-                    "session.csrf_token_needed", "send the session's CSRF token as X-CSRF-Token: see GET /v1/session"
-                ),
+                HTTPStatus.FORBIDDEN, Message("send the session's CSRF token as X-CSRF-Token: see GET /v1/session")
             )
         require_valid_body(head)
         scope[PRINCIPAL] = replace(principal, address=head.address)
@@ -208,10 +210,10 @@ class SecurityMiddleware:
 class _ResponseSender:
     """Sends one response, with the headers that every response has."""
 
-    __slots__ = ("_head", "_policy", "_send", "id", "status")
+    __slots__ = ("_head", "_policy", "_rule", "_send", "id", "status")
 
-    def __init__(self, send: Send, head: RequestHead, policy: HostPolicy) -> None:
-        self._send, self._head, self._policy = send, head, policy
+    def __init__(self, send: Send, head: RequestHead, policy: HostPolicy, rule: PathRule) -> None:
+        self._send, self._head, self._policy, self._rule = send, head, policy, rule
         self.id = _make_request_id()
         self.status = 0
 
@@ -222,7 +224,7 @@ class _ResponseSender:
             more = [pair for pair in _HEADERS if pair[0] not in own]
             if own.get(b"content-type", b"").startswith(_EVENT_STREAM) and b"x-accel-buffering" not in own:
                 more.append(_UNBUFFERED)
-            cors = response_headers(self._head, self._policy)
+            cors = response_headers(self._head, self._policy, self._rule)
             message["headers"] = [*message["headers"], *more, (b"x-request-id", self.id.encode()), *cors]
         await self._send(message)
 
@@ -246,6 +248,11 @@ class _ResponseSender:
         start = {"type": "http.response.start", "status": HTTPStatus.NO_CONTENT.value}
         await self.send({**start, "headers": preflight_headers(self._head)})
         await self.send({"type": "http.response.body", "body": b""})
+
+
+def is_mistyped_page(path: str, rule: PathRule) -> bool:
+    """Return whether a path has no rule and is none of the API, so that a person may have mistyped it."""
+    return not rule.is_known and not path.startswith("/v1/")
 
 
 def _find_page(refusal: Refusal, head: RequestHead) -> Page | None:

@@ -19,16 +19,10 @@ def read_owner_key(home: Path) -> str | None:
     except FileNotFoundError:
         return None
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(
-            Message("http.cannot_read", "{home} cannot be read: {error}", home=home / OWNER_KEY_FILE, error=error)
-        ) from error
+        raise ConfigError(Message("{home} cannot be read: {error}", home=home / OWNER_KEY_FILE, error=error)) from error
     if not text:
         raise ConfigError(
-            Message(
-                "key.file_empty",
-                "{home} is empty: remove it, and the next start makes a new key",
-                home=home / OWNER_KEY_FILE,
-            )
+            Message("{home} is empty: remove it, and the next start makes a new key", home=home / OWNER_KEY_FILE)
         )
     return text
 

@@ -10,8 +10,8 @@ from http import HTTPStatus
 from typing import Any, Final
 
 from toolyard.message import Message
-from toolyard.protocol.audit import Actor
-from toolyard.protocol.offer import OfferMode
+from toolyard.protocol.records.audit_record import Actor
+from toolyard.settings import OfferMode
 from toolyard.web.refusal import Refusal
 from toolyard.web.security.scope import Scope
 
@@ -63,8 +63,5 @@ def get_principal(scope: Mapping[str, Any]) -> Principal:
     """Return the principal in an ASGI scope. Raises Refusal without one."""
     principal = scope.get(PRINCIPAL)
     if not isinstance(principal, Principal):
-        raise Refusal(
-            HTTPStatus.UNAUTHORIZED,
-            Message("key.missing_from_request", "send the key as 'Authorization: Bearer KEY'"),
-        )
+        raise Refusal(HTTPStatus.UNAUTHORIZED, Message("send the key as 'Authorization: Bearer KEY'"))
     return principal

@@ -8,7 +8,7 @@ from starlette.types import Message as AsgiMessage
 from starlette.types import Receive
 
 from toolyard.message import Message
-from toolyard.plugins import callback
+from toolyard.plugins.long_work import callback
 from toolyard.web.refusal import Refusal
 from toolyard.web.security.request_head import RequestHead
 from toolyard.web.security.scope import CALLBACK_PREFIX, FORWARDED_PATHS
@@ -50,22 +50,18 @@ def require_valid_body(head: RequestHead) -> None:
         return
     size, most = head.get("content-length"), max_body_bytes(head.path)
     if size and (not size.isascii() or not size.isdigit() or len(size) > 15):
-        raise Refusal(HTTPStatus.BAD_REQUEST, Message("http.content_length", "Content-Length is not a number"))
+        raise Refusal(HTTPStatus.BAD_REQUEST, Message("Content-Length is not a number"))
     if size and int(size) > most:
         raise body_too_large(most)
     if head.content_type not in _list_content_types(head.path):
         raise Refusal(
             HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
-            Message(
-                "http.content_type",
-                "send the body as {type}, with that Content-Type",
-                type=_list_content_types(head.path)[0],
-            ),
+            Message("send the body as {type}, with that Content-Type", type=_list_content_types(head.path)[0]),
         )
 
 
 def body_too_large(most: int) -> Refusal:
-    message = Message("http.body_too_large", "the body is larger than {most} bytes", most=most)
+    message = Message("the body is larger than {most} bytes", most=most)
     return Refusal(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, message, headers={"Connection": "close"})
 
 
@@ -88,7 +84,7 @@ class BoundedBody:
         except TimeoutError as error:
             raise Refusal(
                 HTTPStatus.REQUEST_TIMEOUT,
-                Message("http.body_late", "the body did not arrive within {seconds:g} s", seconds=self._seconds),
+                Message("the body did not arrive within {seconds:g} s", seconds=self._seconds),
                 headers={"Connection": "close"},
             ) from error
         self._seen += len(message.get("body", b""))

@@ -1,27 +1,57 @@
 """The head of a request: everything but its body, as the client sent it, and the checks of its address.
 
-Behind a trusted proxy, client address, scheme and host are those that the proxy names. Below the path of ``public_url``
+Behind a trusted proxy, client address, scheme and host are those that the proxy names. X-Forwarded-For, -Proto, -Host
+and -Prefix are read, and ``Forwarded`` (RFC 7239) in a request without any of them: most proxies pass a client's own
+``Forwarded`` on unchanged. Of several values the last is that of the nearest proxy. Below the path of ``public_url``
 that path is removed, unless the proxy has done so.
 """
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from http import HTTPStatus
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
-from urllib.parse import parse_qsl, quote
+from typing import Final, Self
+from urllib.parse import parse_qsl, quote, urlsplit
 
 from starlette.types import Scope as AsgiScope
 
 from toolyard.message import Message
-from toolyard.protocol.manifests.allowed_hosts import unmap_address
+from toolyard.protocol.manifests.permissions import unmap_address
 from toolyard.web.refusal import Refusal
-from toolyard.web.security.forwarding import Forwarding, has_forwarding, is_host, read_forwarding
-from toolyard.web.security.public_address import PublicAddress
 
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 _SCHEMES = {"ws": "http", "wss": "https"}
 _LOCAL = ("127.0.0.1", "localhost", "[::1]")
 _EXAMPLE_HOST = "yard.example.org"
+
+
+@dataclass(frozen=True, slots=True)
+class PublicAddress:
+    """``https://example.org/yard``: its scheme, its host with a port that is not the default one, and its path."""
+
+    scheme: str
+    host: str
+    path: str  # "" or a path such as "/yard"
+    hosts: frozenset[str]  # the Host headers of requests to it: some proxies add the default port
+
+    @classmethod
+    def from_url(cls, url: str) -> Self:
+        parts = urlsplit(url)
+        names = {parts.netloc} if parts.port else {parts.netloc, parts.netloc + _DEFAULT_PORTS[parts.scheme]}
+        return cls(parts.scheme, parts.netloc, parts.path.rstrip("/"), frozenset(names))
+
+    @property
+    def origin(self) -> str:
+        return f"{self.scheme}://{self.host}"
+
+    @property
+    def url(self) -> str:
+        return self.origin + self.path
+
+    def contains(self, path: str) -> bool:
+        """Return whether a path begins with that of the address, because a proxy did not remove it."""
+        return bool(self.path) and (path == self.path or path.startswith(f"{self.path}/"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +92,17 @@ def make_host_policy(
         proxies=tuple(ip_network(proxy, strict=False) for proxy in proxies),
         public=public,
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Forwarding:
+    """The contents of the forwarding headers of one request; empty where they say nothing."""
+
+    scheme: str = ""
+    host: str = ""
+    prefix: str = ""
+    addresses: tuple[str, ...] = ()  # of the client and of proxies, the nearest last; empty texts for hidden ones
+    invalid: str = ""  # the name of a header that cannot be understood
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -166,7 +207,6 @@ def require_address(head: RequestHead, policy: HostPolicy) -> None:
         raise Refusal(
             HTTPStatus.BAD_REQUEST,
             Message(
-                "http.invalid_forwarding_header",
                 "the proxy at {proxy} sent a header {name} that cannot be understood: correct its configuration",
                 proxy=head.peer,
                 name=forwarding.invalid,
@@ -186,7 +226,6 @@ def _describe_unknown_host(head: RequestHead, policy: HostPolicy) -> Message:
     example = f"{forwarding.scheme or head.scheme}://{name if is_host(name) else _EXAMPLE_HOST}"
     if is_hidden:
         return Message(
-            "http.host_of_unknown_proxy",
             "a proxy at {proxy} passed on a request for the host name '{host}', which this server does not know: if "
             'it is yours, set public_url = "{example}", and trusted_proxies = ["{proxy}"] if the proxy is yours too',
             proxy=head.peer,
@@ -194,7 +233,6 @@ def _describe_unknown_host(head: RequestHead, policy: HostPolicy) -> Message:
             example=example[:120] + (policy.public.path if policy.public else ""),
         )
     return Message(
-        "http.host_not_allowed",
         "this server does not know the host name '{host}': if it is yours, set public_url = \"{example}\", or add the "
         "name to allowed_hosts",
         host=head.host[:100],
@@ -212,7 +250,6 @@ def _require_same_address(head: RequestHead, forwarding: Forwarding, public: Pub
     raise Refusal(
         HTTPStatus.BAD_REQUEST,
         Message(
-            "http.proxy_disagrees",
             "the proxy at {proxy} says that it was asked for {seen}, but public_url is {public}: open {public}; if you "
             "did, let the proxy send X-Forwarded-Proto and X-Forwarded-Prefix as its clients see them, or correct "
             "public_url",
@@ -257,3 +294,89 @@ def _find_client_address(addresses: Sequence[str], policy: HostPolicy) -> str:
         if not address or not policy.is_trusted_proxy(address):
             return address
     return addresses[0] if addresses else ""
+
+
+_DEFAULT_PORTS = {"http": ":80", "https": ":443"}
+HEADERS: Final = ("x-forwarded-for", "x-forwarded-proto", "x-forwarded-host", "x-forwarded-prefix")
+_NAMES: Final = frozenset(name.encode() for name in (*HEADERS, "forwarded"))
+_MAX_HOPS = 32  # that are looked at: a client may send thousands
+_FORWARDED_SCHEMES = {"http": "http", "https": "https", "ws": "http", "wss": "https"}
+_HOST = re.compile(r"(?:[a-z0-9._-]+|\[[0-9a-f:.]+\])(?::[0-9]{1,5})?")
+_PREFIX = re.compile(r"(?:/[A-Za-z0-9._~-]+)*/?")
+_PAIR = re.compile(r'\s*([a-z]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s;,"]*))\s*([;,]|$)', re.IGNORECASE)
+
+
+def is_host(text: str) -> bool:
+    """Return whether a text can be the host of a URL, with or without a port."""
+    return bool(_HOST.fullmatch(text))
+
+
+def has_forwarding(headers: Sequence[tuple[bytes, bytes]]) -> bool:
+    """Return whether a request with these headers has passed a proxy that says so."""
+    return not _NAMES.isdisjoint([name for name, _ in headers])
+
+
+def read_forwarding(get: Callable[[str], str]) -> Forwarding:
+    """Read the forwarding headers of a request. ``get`` returns a header, empty without one."""
+    if not any(get(name) for name in HEADERS):
+        return _read_forwarded(get("forwarded"))
+    scheme, host, prefix = (_last_value(get(name)) for name in HEADERS[1:])
+    known, host = _FORWARDED_SCHEMES.get(scheme.lower(), ""), host.lower()
+    invalid = [
+        *(["X-Forwarded-Proto"] if scheme and not known else []),
+        *(["X-Forwarded-Host"] if host and not is_host(host) else []),
+        *(["X-Forwarded-Prefix"] if not _PREFIX.fullmatch(prefix) else []),
+    ]
+    if invalid:
+        return Forwarding(invalid=invalid[0])
+    hops = get("x-forwarded-for").split(",")[-_MAX_HOPS:]
+    addresses = tuple(_parse_node(hop) for hop in hops if hop.strip())
+    return Forwarding(scheme=known, host=host, prefix=prefix.rstrip("/"), addresses=addresses)
+
+
+def _last_value(header: str) -> str:
+    return header.rpartition(",")[2].strip()
+
+
+def _read_forwarded(header: str) -> Forwarding:
+    elements = list(_parse_elements(header))
+    if not header.strip():
+        return Forwarding()
+    last = elements[-1] if elements else None
+    if not last:
+        return Forwarding(invalid="Forwarded")
+    scheme, host = _FORWARDED_SCHEMES.get(last.get("proto", "").lower(), ""), last.get("host", "").lower()
+    if ("proto" in last and not scheme) or (host and not is_host(host)):
+        return Forwarding(invalid="Forwarded")
+    addresses = tuple(_parse_node(one.get("for", "")) for one in elements[-_MAX_HOPS:])
+    return Forwarding(scheme=scheme, host=host, addresses=addresses)
+
+
+def _parse_elements(header: str) -> Iterator[dict[str, str]]:
+    """Yield the parameters of each element of a ``Forwarded`` header; an empty one where it cannot be understood."""
+    element: dict[str, str] = {}
+    start = 0
+    while start < len(header):
+        pair = _PAIR.match(header, start)
+        if pair is None:
+            yield {}
+            return
+        quoted, token, end = pair[2], pair[3], pair[4]
+        element[pair[1].lower()] = re.sub(r"\\(.)", r"\1", quoted) if quoted is not None else token
+        start = pair.end()
+        if end == "," or start >= len(header):
+            yield element
+            element = {}
+
+
+def _parse_node(text: str) -> str:
+    """Return the IP address of a hop, without its port; empty for a hidden or an unknown one."""
+    text = text.strip()
+    if text.startswith("["):
+        text = text[1:].partition("]")[0]
+    elif text.count(":") == 1:
+        text = text.partition(":")[0]
+    try:
+        return str(ip_address(text))
+    except ValueError:
+        return ""

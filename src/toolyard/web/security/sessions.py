@@ -9,9 +9,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from toolyard.plugins.state_file import StateFile
 from toolyard.protocol.json import JsonObject
 from toolyard.web.security.keys import Key, Keys, hash_secret
+from toolyard.workspace.home_folder import StateFile
 
 FILE: Final = "sessions.json"
 SESSION_S: Final = 12 * 3600.0

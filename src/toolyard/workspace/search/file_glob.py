@@ -6,6 +6,10 @@ files. A name that begins with a dot is matched only by a segment that begins wi
 
 The pattern is followed folder by folder: ``enter_folder`` says what is left of it below a folder, so folders in which
 nothing can match are never opened. No pattern is slow (S-18): braces are few, and a segment never looks back.
+
+A pattern may not lead out of the folder that is searched (S-18). A leading slash anchors it at that folder. One that
+begins with the folder's own absolute path means the same; one that begins with a folder of the system which the
+searched folder does not have was meant for outside.
 """
 
 import re
@@ -14,24 +18,23 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from toolyard.message import Message
-from toolyard.protocol.envelope import ErrorCode
-from toolyard.protocol.failure import Failure
-from toolyard.workspace.wildcard import Segment, compile_path, compile_segment
+from toolyard.protocol.envelope import ErrorCode, Failure
+from toolyard.workspace.search.wildcard import Segment, compile_path, compile_segment
 
 MAX_CHARS = 1000
 MAX_GROUPS = 5
 MAX_NESTING = 2
 MAX_CHOICES = 200  # patterns that all braces together may stand for
-
 INCOMPLETE = "is not complete: a [ without its ], or a backslash at the end"
-
 GlobState: TypeAlias = frozenset[tuple[int, int]]  # which segments of which choices may match next
-
 _TOKEN = re.compile(r"\\.|\[[!^]?\]?(?:\[:\w+:\]|[^\]])*\]|[^\\\[{},]+|.", re.DOTALL)
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 _IMPOSSIBLE = compile_segment("[").pattern
 _NOTHING = re.compile(r"(?!.)(?=.)")
 _ANY = compile_segment("*")
+_SYSTEM = {"bin", "boot", "dev", "etc", "home", "lib", "lib64", "media", "mnt", "opt", "proc", "root", "run", "sbin",
+           "srv", "sys", "tmp", "usr", "var",
+           "Applications", "Library", "System", "Users", "Volumes", "private"}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,34 +166,71 @@ def can_match(segments: tuple[Segment, ...]) -> bool:
 def _find_problem(pattern: str) -> str | None:
     """Describe what is wrong with the length or the braces of a pattern."""
     if len(pattern) > MAX_CHARS:
-        return Message(
-            "glob.too_long", "has {count} characters, and at most {max} are allowed", count=len(pattern), max=MAX_CHARS
-        )
+        return Message("has {count} characters, and at most {max} are allowed", count=len(pattern), max=MAX_CHARS)
     depth = groups = 0
     for sign in _TOKEN.findall(pattern):
         depth += (sign == "{") - (sign == "}")
         groups += sign == "{"
         if depth < 0:
-            return Message("glob.unopened_brace", "has a }} without its {{; write \\}} for the character itself")
+            return Message("has a }} without its {{; write \\}} for the character itself")
         if depth > MAX_NESTING:
-            return Message("glob.nested_too_deeply", "has braces in braces more than {max} deep", max=MAX_NESTING)
+            return Message("has braces in braces more than {max} deep", max=MAX_NESTING)
     if depth:
-        return Message("glob.unclosed_brace", "has a {{ without its }}; write \\{{ for the character itself")
+        return Message("has a {{ without its }}; write \\{{ for the character itself")
     if groups > MAX_GROUPS:
-        return Message(
-            "glob.too_many_groups",
-            "has {count} groups of braces, and at most {max} are allowed",
-            count=groups,
-            max=MAX_GROUPS,
-        )
+        return Message("has {count} groups of braces, and at most {max} are allowed", count=groups, max=MAX_GROUPS)
     if len(_expand_braces(pattern)) > MAX_CHOICES:
-        return Message("glob.too_many_patterns", "stands for more than {max} patterns by its braces", max=MAX_CHOICES)
+        return Message("stands for more than {max} patterns by its braces", max=MAX_CHOICES)
     return None
 
 
 def _invalid_glob(parameter: str, why: str) -> Failure:
     return Failure(
         ErrorCode.INVALID_PARAM,
-        Message("file.invalid_glob", "The {parameter} {why}.", parameter=parameter, why=why),
-        hint=Message("hint.simpler_pattern", "Write a simpler one, such as **/*.py."),
+        Message("The {parameter} {why}.", parameter=parameter, why=why),
+        hint=Message("Write a simpler one, such as **/*.py."),
     )
+
+
+def confine_pattern(
+    pattern: str, parameter: str, *, root: str, path: tuple[str, ...], has: Callable[[str], bool]
+) -> str:
+    """``pattern`` for a search at ``path`` below ``root``; ``has`` tells whether that folder has an entry."""
+    sign, body = ("!", pattern[1:]) if pattern.startswith("!") else ("", pattern)
+    here = "/".join((root.rstrip("/"), *path))
+    if body.startswith(f"{here}/"):
+        body = body[len(here) :]
+    elif body.startswith(f"{root.rstrip('/')}/"):
+        raise Failure(
+            ErrorCode.INVALID_PARAM,
+            Message(
+                "The {parameter} '{pattern}' does not lead into '{names}', which is searched.",
+                parameter=parameter,
+                pattern=pattern,
+                names="/".join(path),
+            ),
+            hint=Message("Name the folder in path, and write the pattern relative to it."),
+        )
+    first = body.lstrip("/").partition("/")[0]
+    depth = len(path)
+    for step in body.split("/"):
+        depth += (step not in ("", ".", "**", "..")) - (step == "..")
+        if depth < 0:
+            break
+    if depth < 0 or (body.startswith("/") and first in _SYSTEM and not has(first)):
+        raise Failure(
+            ErrorCode.ACCESS_DENIED,
+            Message("The {parameter} '{pattern}' leads outside the project.", parameter=parameter, pattern=pattern),
+            hint=Message("Write it relative to path, such as **/*.py."),
+        )
+    if ".." in body.split("/"):
+        raise Failure(
+            ErrorCode.INVALID_PARAM,
+            Message(
+                "The {parameter} '{pattern}' contains '..', which patterns may not.",
+                parameter=parameter,
+                pattern=pattern,
+            ),
+            hint=Message("Name the folder in path instead."),
+        )
+    return sign + body

@@ -10,10 +10,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import ParamSpec
 
-from toolyard.workspace.search.batch import Batch
 from toolyard.workspace.search.match_collector import MatchCollector
-from toolyard.workspace.search.process import SearchProcess
-from toolyard.workspace.search.ripgrep import Engine, ErrorOutput, Query
+from toolyard.workspace.search.ripgrep import Batch, Engine, ErrorOutput, Query, SearchProcess
 
 P = ParamSpec("P")
 

@@ -1,0 +1,134 @@
+"""A chat request as its client sent it, and its options that are for the host: its ``toolyard`` object, and headers."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass, field
+from typing import Final
+
+from toolyard.gateway.faults import bad_request
+from toolyard.gateway.tool_calls.jobs import Bounds, parse_bounds
+from toolyard.gateway.turns.display import Show
+from toolyard.gateway.vcp_blocks import find_handle
+from toolyard.message import Message
+from toolyard.protocol.json import Json, JsonObject
+from toolyard.protocol.records.assistant_record import ReplyForm
+from toolyard.settings import OfferMode
+
+EXTENSION: Final = "toolyard"  # for what OpenAI has no word for
+CHAT_HEADER: Final = "X-Toolyard-Chat"
+SHOW_HEADER: Final = "X-Toolyard-Show"
+OFFER_HEADER: Final = "X-Toolyard-Offer"
+RETRY_HEADER: Final = "x-stainless-retry-count"  # OpenAI's SDKs count their own retries in it
+TIMEOUT_HEADERS: Final = ("x-stainless-read-timeout", "x-stainless-timeout")  # and say how long they wait
+_FIELDS: Final = frozenset({"chat", "show", "tools", "mode", "offer", "reply"})
+_ID = re.compile(r"[A-Za-z0-9_.-]{1,128}")
+_NUMBER = re.compile(r"\d{1,9}(?:\.\d{1,9})?")
+
+
+@dataclass(frozen=True, slots=True)
+class ClientRequest:
+    body: JsonObject
+    _: KW_ONLY
+    caller: str
+    raw: bytes = b""  # the body as received, if it came as bytes
+    headers: Mapping[str, str] = field(default_factory=dict)
+    vcp: bool = False  # from a client of VCPToolBox
+    may_approve: bool = False
+    key_offer: OfferMode | None = None  # the offer mode of its API key, if it has one
+
+
+@dataclass(frozen=True, slots=True)
+class ChatOptions:
+    chat: str  # the client's id of the chat; empty: it has none
+    show: Show
+    handle: str  # the client interrupts the request by this
+    bounds: Bounds
+    offer: OfferMode | None  # how tools are to be offered; None: the request does not say
+    reply: ReplyForm
+    is_retry: bool  # the client has sent the same request before, and got no answer
+    timeout_s: float | None  # after which the client gives up and sends it again
+
+
+def parse_options(asked: ClientRequest, usual: Show) -> ChatOptions:
+    """Read the options of a request; it shows work as is ``usual`` unless it says how. Raises ChatFailed."""
+    body, headers = asked.body, asked.headers
+    _check_body(body)
+    fields = {} if body.get(EXTENSION) is None else body[EXTENSION]
+    if not isinstance(fields, dict) or not fields.keys() <= _FIELDS:
+        odd = f", not of '{min(fields.keys() - _FIELDS)[:50]}'" if isinstance(fields, dict) else ""
+        raise bad_request(
+            Message(
+                "'{extension}' is an object of {names}{odd}",
+                extension=EXTENSION,
+                names=", ".join(sorted(_FIELDS)),
+                odd=odd,
+            )
+        )
+    chat = name_of_chat(body, headers)
+    if chat and not _ID.fullmatch(chat):
+        raise bad_request(Message("the id of a chat has 1 to 128 letters, digits, '_', '.' or '-'"))
+    form = str(fields.get("show") or headers.get(SHOW_HEADER.lower(), "").lower())
+    if form and form not in list(Show):
+        raise bad_request(Message("'show' is one of {names}, not '{form}'", names=", ".join(Show), form=form[:50]))
+    usual = Show.RAW if asked.vcp else usual
+    reply = _parse_reply(fields.get("reply"), body)
+    if not asked.vcp and usual is not Show.EVENTS and (wants_json(body) or reply is ReplyForm.JSON):
+        usual = Show.HIDDEN  # a line about a call would make it no JSON
+    return ChatOptions(
+        chat=chat,
+        show=Show(form) if form else usual,
+        handle=find_handle(body),
+        bounds=parse_bounds(fields, may_approve=asked.may_approve),
+        offer=_offer(fields.get("offer") or headers.get(OFFER_HEADER.lower(), "").lower()),
+        reply=reply,
+        is_retry=_number(headers.get(RETRY_HEADER, "")) not in (None, 0),
+        timeout_s=next((seconds for name in TIMEOUT_HEADERS if (seconds := _number(headers.get(name, "")))), None),
+    )
+
+
+def name_of_chat(body: JsonObject, headers: Mapping[str, str]) -> str:
+    """Return the client's id of the chat, good or bad; empty when the request has none."""
+    fields = body.get(EXTENSION)
+    own = fields.get("chat") if isinstance(fields, dict) else None
+    return str(own or headers.get(CHAT_HEADER.lower(), ""))
+
+
+def _offer(value: Json) -> OfferMode | None:
+    if not value:
+        return None
+    if value not in list(OfferMode):
+        raise bad_request(
+            Message("'offer' is one of {names}, not '{value}'", names=", ".join(OfferMode), value=str(value)[:50])
+        )
+    return OfferMode(str(value))
+
+
+def _parse_reply(value: Json, body: JsonObject) -> ReplyForm:
+    if value is None:
+        return ReplyForm.TEXT
+    if value == ReplyForm.JSON and body.get("n") not in (None, 1):
+        raise bad_request(Message("a structured reply is one: leave out 'n', or 'reply' of 'toolyard'"))
+    if value not in list(ReplyForm):
+        raise bad_request(
+            Message("'reply' is one of {names}, not '{value}'", names=", ".join(ReplyForm), value=str(value)[:50])
+        )
+    return ReplyForm(str(value))
+
+
+def wants_json(body: JsonObject) -> bool:
+    """Return whether the answer must be JSON."""
+    response_format = body.get("response_format")
+    return isinstance(response_format, dict) and response_format.get("type") in ("json_object", "json_schema")
+
+
+def _check_body(body: JsonObject) -> None:
+    if not isinstance(body.get("messages"), list) or not body["messages"]:
+        raise bad_request(Message("'messages' must be a list with at least one message"))
+    if not isinstance(body.get("model", ""), str):
+        raise bad_request(Message("'model' must be a text"))
+    if not isinstance(body.get("stream"), bool | None):
+        raise bad_request(Message("'stream' must be true or false"))
+
+
+def _number(text: str) -> float | None:
+    return float(text) if _NUMBER.fullmatch(text) else None

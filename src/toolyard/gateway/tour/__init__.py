@@ -1,1 +1,0 @@
-"""``tour``: the built-in model, for when there is no provider yet."""

@@ -1,0 +1,296 @@
+"""``tour``: the built-in model, for a server without a provider. Deterministic: the same words get the same answer.
+
+It speaks the same protocol as any provider, so its tool requests really run. It reads the user's last message, calls
+tools, and comments on their results. It answers in Chinese when the user writes Chinese.
+"""
+
+import asyncio
+import json
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Final
+
+import orjson
+
+from toolyard.engine.step_limiter import StepLimiter
+from toolyard.gateway.faults import ChatFailed, bad_request
+from toolyard.gateway.providers.answer import Answer, WaitListener, ignore_wait
+from toolyard.gateway.providers.forwarded_answer import ForwardedAnswer, Outgoing
+from toolyard.gateway.sse import DONE
+from toolyard.gateway.tour_texts import CHOOSE_MODEL, CONNECT_MODEL, MENU, STRUCTURED, TEXTS
+from toolyard.gateway.vcp_blocks import PAYLOAD
+from toolyard.message import Message
+from toolyard.protocol.json import Json, JsonObject
+from toolyard.protocol.placeholders import Kind, find_placeholders
+from toolyard.protocol.request_text import format_request
+from toolyard.protocol.requests.marks import CLOSE, END, OPEN
+
+_PIECE = re.compile(r"\s*\S{1,12}\s?|\s+")  # a word, or a few characters of a text without blanks
+_CREATED: Final = 1_700_000_000
+
+
+class Tour:
+    name = "tour"
+    max_rounds = None
+
+    def __init__(self, now: Callable[[], datetime], *, pause_s: float = 0.0, has_provider: bool = False) -> None:
+        self._now, self._pause_s, self._has_provider = now, pause_s, has_provider
+        self._fair = StepLimiter()
+
+    async def ask(
+        self,
+        body: bytes,
+        *,
+        stream: bool,  # noqa: ARG002 it can do both
+        retry: bool,  # noqa: ARG002 it never fails
+        on_wait: WaitListener = ignore_wait,  # noqa: ARG002
+    ) -> Answer:
+        request = orjson.loads(body)
+        messages = [message for message in request.get("messages", []) if isinstance(message, dict)]
+        reply = write_reply(
+            _last_user_text(messages),
+            _results(messages),
+            _last_own_text(messages),
+            self._now(),
+            has_provider=self._has_provider,
+        )
+        words = sum(len(_text(message)) for message in messages) // 4
+        usage: JsonObject = {
+            "prompt_tokens": words,
+            "completion_tokens": len(reply.text) // 4,
+            "total_tokens": words + len(reply.text) // 4,
+        }
+        counts = isinstance(request.get("stream_options"), dict) and bool(
+            request["stream_options"].get("include_usage")
+        )
+        return _ScriptedAnswer(reply, usage, self._fair, counts=counts, pause_s=self._pause_s)
+
+    async def forward(self, request: Outgoing) -> ForwardedAnswer:  # noqa: ARG002
+        raise bad_request(Message("the built-in guide 'tour' can only chat: name a model of a provider"), "no_provider")
+
+    async def models(self) -> list[JsonObject]:
+        return [{"id": self.name, "object": "model", "created": _CREATED, "owned_by": "toolyard"}]
+
+    def note_failure(self, failed: ChatFailed) -> None:
+        """Do nothing: it never fails."""
+
+    async def close(self) -> None:
+        """Do nothing: it holds no resources."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScriptedReply:
+    text: str
+    thought: str = ""
+
+
+class _ScriptedAnswer:
+    def __init__(
+        self, reply: ScriptedReply, usage: JsonObject, fair: StepLimiter, *, counts: bool, pause_s: float
+    ) -> None:
+        self._reply, self._usage, self._fair, self._counts, self._pause_s = reply, usage, fair, counts, pause_s
+        self._pending = self._batches()
+        self._begun = False
+
+    async def events(self) -> list[bytes]:
+        if self._begun:
+            await asyncio.sleep(self._pause_s)
+        self._begun = True
+        await self._fair.step()  # very many pauses may end at the same moment
+        return next(self._pending, [])
+
+    def _batches(self) -> Iterator[list[bytes]]:
+        yield [_event({"role": "assistant", "content": ""})]
+        for piece in _PIECE.findall(self._reply.thought):
+            yield [_event({"reasoning_content": piece})]
+        for piece in _PIECE.findall(self._reply.text):
+            yield [_event({"content": piece})]
+        last = [_event({}, "stop")]
+        if self._counts:
+            last.append(
+                b"data: " + orjson.dumps(_shell("chat.completion.chunk") | {"choices": [], "usage": self._usage})
+            )
+        yield [*last, DONE.strip()]
+
+    async def read_all(self) -> bytes:
+        message: JsonObject = {"role": "assistant", "content": self._reply.text}
+        if self._reply.thought:
+            message["reasoning_content"] = self._reply.thought
+        choice: JsonObject = {"index": 0, "message": message, "finish_reason": "stop"}
+        return orjson.dumps(_shell("chat.completion") | {"choices": [choice], "usage": self._usage})
+
+    def close(self) -> None:
+        """Do nothing: it holds no resources."""
+
+
+def _shell(kind: str) -> JsonObject:
+    return {"id": "chatcmpl-tour", "object": kind, "created": _CREATED, "model": "tour"}
+
+
+def _event(delta: JsonObject, finish: str | None = None) -> bytes:
+    choices: list[Json] = [{"index": 0, "delta": delta, "finish_reason": finish}]
+    return b"data: " + orjson.dumps(_shell("chat.completion.chunk") | {"choices": choices})
+
+
+def _text(message: JsonObject) -> str:
+    content = message.get("content")
+    if isinstance(content, list):
+        return "\n".join(str(part.get("text", "")) for part in content if isinstance(part, dict))
+    return content if isinstance(content, str) else ""
+
+
+def _last_user_text(messages: list[JsonObject]) -> str:
+    """Return the user's last message."""
+    texts = (_text(message) for message in reversed(messages) if message.get("role") == "user")
+    return next((text for text in texts if not text.startswith(PAYLOAD)), "")
+
+
+def _results(messages: list[JsonObject]) -> str | None:
+    """Return the tools' results; None when the last message has none."""
+    last = _text(messages[-1]) if messages else ""
+    return last.removeprefix(PAYLOAD).strip() if last.startswith(PAYLOAD) else None
+
+
+def _last_own_text(messages: list[JsonObject]) -> str:
+    """Return the guide's own last message, with the results that have arrived since."""
+    texts = (_text(message) for message in reversed(messages) if message.get("role") == "assistant")
+    return next(texts, "")
+
+
+_CHINESE = re.compile(r"[\u4e00-\u9fff]")
+_SUM = re.compile(
+    r"(?:integral|derivative|solve|sqrt|sum|det)\([^\n]{1,200}\)|[\d(][\d\s.()+\-*/^%×÷]*[+\-*/^%×÷][\d\s.()+\-*/^%×÷]*[\d)]"
+)
+_CURVE = re.compile(r"\b(?:sin|cos|tan|exp|sqrt|ln|abs)\([^()\n]{1,40}\)(?:\s*[+\-*/]\s*[\w.()]{1,40})?|x\^\d")
+_RESULT = re.compile(r"^\[(\d+)\] (\S+): (\w+)$", re.MULTILINE)
+_SHORT: Final = 600
+_MOST_NAMES: Final = 20
+
+
+class Topic(StrEnum):
+    STRUCTURED = "structured"
+    SCHEDULE = "schedule"
+    TASK = "task"
+    STATUS = "status"
+    APPROVAL = "approval"
+    PLOT = "plot"
+    SUM = "sum"
+    FILES = "files"
+    EVERYTHING = "everything"
+    MENU = "menu"
+
+
+_WORDS: Final = (  # the first match counts
+    (Topic.STRUCTURED, r"structured|diagram|formula|table|latex|mermaid|结构化|流程图|公式|表格"),
+    (Topic.SCHEDULE, r"schedul|remind|later|tomorrow|定时|提醒|稍后|明天"),
+    (Topic.STATUS, r"\b(is it done|finished|ready|status|result of)\b|好了吗|完成了吗|结果呢|进度"),
+    (Topic.TASK, r"async|background|animation|video|long|异步|后台|动画|视频"),
+    (Topic.APPROVAL, r"approv|permission|write|create|edit|审批|批准|写|创建|修改"),
+    (Topic.PLOT, r"plot|chart|graph|draw|picture|画|图"),
+    (Topic.SUM, r"calc|comput|how much|integral|solve|算|积分|方程"),
+    (Topic.FILES, r"file|folder|list|read|project|文件|目录|项目|读"),
+    (Topic.EVERYTHING, r"everything|all|tour|demo|全部|演示|所有|导览"),
+)
+
+
+def write_reply(
+    question: str, results: str | None, before: str, now: datetime, *, has_provider: bool = False
+) -> ScriptedReply:
+    """Return the next reply. ``results`` are those of the tools that were just called."""
+    language = "zh" if _CHINESE.search(question) else "en"
+    topic = find_topic(question)
+    texts = TEXTS[language]
+    if results is not None:
+        return ScriptedReply(_comment_results(topic, results, language))
+    match topic:
+        case Topic.MENU:
+            next_step = CHOOSE_MODEL if has_provider else CONNECT_MODEL
+            return ScriptedReply(MENU[language] + next_step[language], texts["thought"])
+        case Topic.STATUS:
+            return ScriptedReply(_status(before, texts))
+        case Topic.STRUCTURED:
+            return ScriptedReply(json.dumps(STRUCTURED[language], ensure_ascii=False, indent=1), texts["thought"])
+        case _:
+            blocks = "\n\n".join(_requests(topic, question, now, language))
+            return ScriptedReply(f"{texts[topic]}\n\n{blocks}\n", texts["thought"])
+
+
+def find_topic(question: str) -> Topic:
+    if _SUM.search(question) and not re.search(r"plot|draw|画|图|schedul|定时|later|稍后", question, re.IGNORECASE):
+        return Topic.SUM
+    topics = (topic for topic, words in _WORDS if re.search(words, question, re.IGNORECASE))
+    return next(topics, Topic.MENU)
+
+
+def _requests(topic: Topic, question: str, now: datetime, language: str) -> list[str]:
+    formula = _SUM.search(question)
+    expression = formula[0].strip() if formula else "integral(x^2, x, 0, 1) + sqrt(16)"
+    curves = "; ".join(curve[0] for curve in _CURVE.finditer(question))
+    plot = format_request("Plotter", {"functions": curves or "sin(x); cos(x)/2", "range": "-6,6"})
+    calculation = format_request("SciCalculator", {"expression": expression})
+    listing = format_request("LS", {"path": "."})
+    match topic:
+        case Topic.SUM:
+            return [calculation]
+        case Topic.PLOT:
+            return [plot]
+        case Topic.TASK:
+            return [format_request("Timelapse", {"command": "render", "scene": "life", "frames": "12", "seed": "7"})]
+        case Topic.SCHEDULE:
+            due = f"{now + timedelta(minutes=2):%Y-%m-%d-%H:%M}"
+            timed = f",\ntimely_contact:{OPEN}{due}{CLOSE}\n{END}"
+            return [calculation.replace(f"\n{END}", timed)]
+        case Topic.APPROVAL:
+            return [format_request("Write", {"path": "tour/hello.md", "content": TEXTS[language]["file"]})]
+        case Topic.EVERYTHING:
+            return [listing, calculation, plot]
+        case _:
+            return [listing, format_request("Glob", {"pattern": "**/*.md", "limit": "5"})]
+
+
+def _comment_results(topic: Topic, results: str, language: str) -> str:
+    """Return the guide's comment on the results."""
+    texts = TEXTS[language]
+    heads = list(_RESULT.finditer(results))
+    ends = [*(head.start() for head in heads[1:]), len(results)]
+    quotes = []
+    for head, end in zip(heads, ends, strict=True):
+        body = results[head.end() : end].strip()
+        mark = "✗" if head[3] == "error" else "✓"
+        shown = _list_names(body, texts["nothing"]) or _quote(body)
+        quotes.append(f"{mark} **{head[2]}**\n\n{shown}")
+    task = next((one for one in find_placeholders(results) if one.kind is Kind.ASYNC_RESULT), None)
+    lines = [texts["after"], *quotes]
+    if topic is Topic.TASK and task:
+        lines.append(f"{texts['task_after']} {{{{{task.name}}}}}")
+    return "\n\n".join([*lines, texts["next"]])
+
+
+def _list_names(body: str, nothing: str) -> str:
+    """Return the files of a listing as a list for people; empty if the result is no listing."""
+    try:
+        entries = json.loads(body.partition("\n")[2])
+    except ValueError:
+        return ""
+    if not isinstance(entries, list):
+        return ""
+    if not entries:
+        return nothing
+    names = [str(one.get("path", "") if isinstance(one, dict) else one).replace("`", "'") for one in entries]
+    lines = [f"- `{name}`" for name in names[:_MOST_NAMES]]
+    return "\n".join([*lines, *(["- …"] if len(names) > _MOST_NAMES else [])])
+
+
+def _quote(body: str) -> str:
+    short = body if len(body) <= _SHORT else body[:_SHORT] + "…"
+    return "\n".join(f"    {line}" for line in short.split("\n"))
+
+
+def _status(before: str, texts: dict[str, str]) -> str:
+    """Return the state of the task, whose result has replaced the placeholder in the guide's last message."""
+    _, mark, rest = before.partition(texts["task_after"])
+    result = rest.partition("\n")[0].strip() if mark else ""
+    return f"{texts['status']} {result}\n\n{texts['next']}" if result else f"{texts['no_task']}\n\n{texts['next']}"

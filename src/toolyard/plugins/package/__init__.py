@@ -1,0 +1,1 @@
+"""A plugin as its folder has it: found, read, reviewed, granted what it may reach, installed."""

@@ -1,1 +1,0 @@
-"""Views: stored values as the JSON that clients read."""
