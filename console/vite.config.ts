@@ -10,6 +10,22 @@ const onlyWoff2: Plugin = {
       : null,
 };
 
+/** The name of a chunk, without a hash: it stays when its text changes, and so do the texts that name it. The server puts
+ * a version into the addresses instead. Parts of a page begin with the name of the page. */
+function nameChunk({
+  name,
+  facadeModuleId,
+  moduleIds,
+}: {
+  name: string;
+  facadeModuleId?: string | null;
+  moduleIds: string[];
+}) {
+  const main = facadeModuleId ?? moduleIds.at(-1) ?? "";
+  const [, page, part] = /\/src\/pages\/(\w+)\/([\w-]+)\.tsx?$/.exec(main) ?? [];
+  return `assets/${page && part ? (part === "index" ? page : `${page}-${part}`) : name}.js`;
+}
+
 /** The built console is committed: running Toolyard needs no Node. `npm run build` writes it, `seal.mjs` hashes it. */
 export default defineConfig({
   oxc: { jsx: { runtime: "automatic", importSource: "preact" } },
@@ -27,9 +43,10 @@ export default defineConfig({
       input: { index: "index.html", "service-worker": "src/service-worker/index.ts" },
       output: {
         // A service worker keeps its address: under another one it would be another worker.
-        entryFileNames: ({ name }) => (name === "service-worker" ? "[name].js" : "assets/[name]-[hash].js"),
-        chunkFileNames: "assets/[name]-[hash].js",
-        assetFileNames: "assets/[name]-[hash][extname]",
+        entryFileNames: ({ name }) => (name === "service-worker" ? "[name].js" : "assets/[name].js"),
+        chunkFileNames: nameChunk,
+        assetFileNames: "assets/[name][extname]",
+        minifyInternalExports: false, // short ones would change in every chunk whenever one of them gets another member
         // What most pages need comes as one file instead of a dozen small ones.
         codeSplitting: {
           groups: [{ name: "common", test: /src\/(lib|ui)\/(?!rendered|schema|patch)[^/]+\.tsx?$/, minShareCount: 3 }],

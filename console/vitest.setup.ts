@@ -1,6 +1,6 @@
 /** What modules ask of a browser while they are loaded: an English one that has stored nothing. */
 import { vi } from "vitest";
-import messages from "./src/lib/messages.zh.json";
+import catalogue from "../src/toolyard/messages.json";
 
 const stored = new Map<string, string>();
 
@@ -13,5 +13,7 @@ vi.stubGlobal("localStorage", {
   setItem: (key: string, value: string) => void stored.set(key, value),
 });
 
-/** The Chinese messages are loaded from the server; here from their file. */
+/** The Chinese messages by their codes are loaded from the server; here from its catalogue. */
+const rows = Object.entries<{ code?: string; zh?: string }>(catalogue);
+const messages = Object.fromEntries(rows.map(([template, { code = template, zh }]) => [code, zh]));
 vi.stubGlobal("fetch", () => Promise.resolve(new Response(JSON.stringify(messages))));

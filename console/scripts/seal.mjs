@@ -1,6 +1,5 @@
-// Copies what is used as it comes, names the build in the service worker, and writes `build.json`: the hash of every
-// source but tests, so that a test can tell whether the built files belong to the sources, the hash of every built file,
-// and the scripts that each page loads first.
+// Copies what is used as it comes, and writes `build.json`: the hash of all sources but tests, so that a test can tell
+// whether the built files belong to them, the hash of all built files, and the scripts that each page loads first.
 import { createHash } from "node:crypto";
 import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join, relative, sep } from "node:path";
@@ -30,11 +29,15 @@ const sources = [
     join(root, name),
   ),
 ];
-const total = createHash("sha256");
-for (const file of sources
-  .map((file) => [relative(root, file).split(sep).join("/"), file])
-  .sort(([a], [b]) => (a < b ? -1 : 1)))
-  total.update(`${file[0]}\0${sha(file[1])}\n`);
+/** The hash of files: of their names from `base`, and of what is in each. */
+function hashAll(base, files) {
+  const total = createHash("sha256");
+  for (const [name, file] of files
+    .map((file) => [relative(base, file).split(sep).join("/"), file])
+    .sort(([a], [b]) => (a < b ? -1 : 1)))
+    total.update(`${name}\0${sha(file)}\n`);
+  return total.digest("hex");
+}
 
 const chunks = JSON.parse(readFileSync(join(out, "chunks.json"), "utf-8"));
 rmSync(join(out, "chunks.json"));
@@ -45,10 +48,6 @@ const pages = Object.fromEntries(
     .filter(([page]) => page)
     .map(([page, name]) => [page, [...new Set([...withImports("index.html"), ...withImports(name)])].sort()]),
 );
-const build = total.digest("hex");
-const files = Object.fromEntries(
-  walk(out)
-    .filter((file) => !file.endsWith("build.json"))
-    .map((file) => [relative(out, file).split(sep).join("/"), sha(file)]),
-);
-writeFileSync(join(out, "build.json"), `${JSON.stringify({ sources: build, files, pages }, null, 1)}\n`);
+rmSync(join(out, "build.json"), { force: true });
+const build = { sources: hashAll(root, sources), files: hashAll(out, walk(out)), pages };
+writeFileSync(join(out, "build.json"), `${JSON.stringify(build, null, 1)}\n`);

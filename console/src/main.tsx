@@ -1,6 +1,7 @@
 import "./styles/tokens.css";
 import "./styles/base.css";
 import "./styles/ui.css";
+import "./styles/records.css";
 import "./styles/shell.css";
 import "./styles/forced.css";
 import "./styles/print.css";
@@ -16,34 +17,21 @@ import { watchCounters } from "./lib/counters";
 import { registerServiceWorker } from "./lib/installation";
 import { followNotifications } from "./lib/notification";
 import { handleLinkClick, navigate, route } from "./lib/router";
-import { lazyPage, loadAhead, type LazyPage } from "./lib/lazy-page";
+import { loadAhead } from "./lib/lazy-page";
 import { loadMessages } from "./lib/messages";
 import { listenForShortcuts } from "./lib/shortcuts";
 import { followKeyboard } from "./lib/visible-height";
+import { findPage, PAGES } from "./pages";
 import { Shell } from "./shell";
 import { shellWords as words } from "./shell.words";
 import { isUnreachable, Unreachable } from "./unreachable";
 import { Button } from "./ui/button";
 import { Empty, Fault } from "./ui/state";
 
-const PAGES: Record<string, LazyPage> = {
-  chat: lazyPage(() => import("./pages/chat")),
-  tools: lazyPage(() => import("./pages/tools")),
-  activity: lazyPage(() => import("./pages/activity")),
-  tasks: lazyPage(() => import("./pages/tasks")),
-  schedule: lazyPage(() => import("./pages/schedule")),
-  approvals: lazyPage(() => import("./pages/approvals")),
-  settings: lazyPage(() => import("./pages/settings")),
-  status: lazyPage(() => import("./pages/status")),
-  audit: lazyPage(() => import("./pages/audit")),
-  providers: lazyPage(() => import("./pages/providers")),
-  welcome: lazyPage(() => import("./pages/welcome")),
-};
-
 function App() {
   useEffect(startRest, []);
   const { page } = route.value;
-  const Page = PAGES[page];
+  const Page = findPage(page)?.Page;
   return (
     <Shell>
       <Guard key={page}>
@@ -94,13 +82,13 @@ function startRest(): void {
   watchCounters();
   watchForUpdates();
   followNotifications();
-  loadAhead([loadMessages, registerServiceWorker, ...Object.values(PAGES).map((page) => page.load)]);
+  loadAhead([loadMessages, registerServiceWorker, ...PAGES.map(({ Page }) => Page.load)]);
 }
 
 function loadPointedPage(event: Event): void {
   const link = (event.target as Element | null)?.closest?.("a[href^='/']") as HTMLAnchorElement | null;
   const page = link && toPath(link.pathname)?.split("/")[1];
-  if (page) void PAGES[page]?.load();
+  if (page) void findPage(page)?.Page.load();
 }
 
 const root = document.getElementById("app")!;
@@ -109,9 +97,9 @@ document.addEventListener("click", handleLinkClick);
 followKeyboard();
 for (const pointed of ["pointerover", "focusin"]) document.addEventListener(pointed, loadPointedPage);
 // Together: the page is there when the session is, and is drawn once.
-Promise.all([openSession(), PAGES[route.value.page]?.load()]).then(
+Promise.all([openSession(), findPage(route.value.page)?.Page.load()]).then(
   () => {
-    listenForShortcuts();
+    listenForShortcuts(new Map(PAGES.flatMap(({ key, path }) => (key ? [[key, path]] : []))));
     keepFocus();
     render(<App />, root);
   },

@@ -14,12 +14,13 @@ import { liveConnection } from "./lib/events";
 import { runningCalls, pendingApprovals } from "./lib/counters";
 import { focusHeading } from "./lib/focus";
 import { route } from "./lib/router";
-import { finder, help, PAGES } from "./lib/shortcuts";
+import { finder, help } from "./lib/shortcuts";
 import { isDark, setTheme } from "./lib/theme";
 import { lazyPage } from "./lib/lazy-page";
 import { openedCanvas } from "./lib/special-action";
 import { titleParts } from "./lib/title";
 import { isOutdated } from "./lib/console-update";
+import { BAR, findPage, PAGES, pageTitle, RAIL, type PageRow } from "./pages";
 import { Button, IconButton } from "./ui/button";
 import { Dialog } from "./ui/dialog";
 import { Icon } from "./ui/icon";
@@ -30,23 +31,10 @@ const Canvas = lazyPage<object>(() =>
   import("./ui/outcome/full-output").then((module) => ({ default: module.Canvas })),
 );
 
-type Name = "chat" | "tools" | "activity" | "tasks" | "schedule" | "approvals" | "settings" | "status";
-export const NAMES: readonly Name[] = [
-  "chat",
-  "tools",
-  "activity",
-  "tasks",
-  "schedule",
-  "approvals",
-  "settings",
-  "status",
-];
-const FIRST: readonly Name[] = ["chat", "activity", "approvals", "tools"];
-
 export function Shell({ children }: { children: ComponentChildren }) {
-  const page = route.value.page;
+  const page = findPage(route.value.page);
   const t = words();
-  const name = (t as unknown as Record<string, string>)[page] ?? t.noPage;
+  const name = page ? pageTitle(page) : t.noPage;
   const badge = pendingApprovals.value.length ? `(${pendingApprovals.value.length}) ` : "";
   const title = badge + [...new Set([...titleParts.value, name, "Toolyard"])].join(" · ");
   useEffect(() => void (document.title = title), [title]);
@@ -61,8 +49,8 @@ export function Shell({ children }: { children: ComponentChildren }) {
           <img src="/console/icon.svg" width="26" height="26" alt="" />
           <span>Toolyard</span>
         </a>
-        {NAMES.map((name) => (
-          <Entry key={name} name={name} on={page === name} />
+        {RAIL.map((row) => (
+          <Entry key={row.path} row={row} on={page === row} />
         ))}
         <a class="entry foot" href="/docs" target="_blank" rel="noopener">
           <Icon sign="book" />
@@ -109,14 +97,14 @@ function skipToContent(event: MouseEvent): void {
   document.getElementById("main")?.focus();
 }
 
-function Entry({ name, on, onClick }: { name: Name; on: boolean; onClick?: () => void }) {
+function Entry({ row, on, onClick }: { row: PageRow; on: boolean; onClick?: () => void }) {
   return (
-    <a class="entry" href={`/${name}`} aria-current={on ? "page" : undefined} onClick={onClick}>
-      <Icon sign={name} />
-      <span class="cut" title={words()[name]}>
-        {words()[name]}
+    <a class="entry" href={row.path} aria-current={on ? "page" : undefined} onClick={onClick}>
+      <Icon sign={row.sign} />
+      <span class="cut" title={pageTitle(row)}>
+        {pageTitle(row)}
       </span>
-      {name === "approvals" && pendingApprovals.value.length > 0 && (
+      {row.path === "/approvals" && pendingApprovals.value.length > 0 && (
         <b class="badge">{formatNumber(pendingApprovals.value.length)}</b>
       )}
     </a>
@@ -148,7 +136,11 @@ function TopBar() {
         <span class="tabular">{runningCalls.value}</span>
         <span class="wide">{t.running}</span>
       </a>
-      <a class={`top-link${pendingApprovals.value.length ? " alert" : ""}`} href="/approvals" title={t.approvals}>
+      <a
+        class={`top-link${pendingApprovals.value.length ? " alert" : ""}`}
+        href="/approvals"
+        title={pageTitle(findPage("approvals")!)}
+      >
         <Icon sign="approvals" size={16} />
         <span class="tabular">{formatNumber(pendingApprovals.value.length)}</span>
         <span class="wide">{t.waiting}</span>
@@ -204,19 +196,19 @@ function Banner() {
   );
 }
 
-function BottomBar({ page }: { page: string }) {
+function BottomBar({ page }: { page: PageRow | undefined }) {
   const t = words();
   const more = useSignal(false);
   return (
     <nav class="bottom" aria-label={t.pages}>
-      {FIRST.map((name) => (
-        <Entry key={name} name={name} on={page === name} />
+      {BAR.map((row) => (
+        <Entry key={row.path} row={row} on={page === row} />
       ))}
       <button
         type="button"
         class="entry"
         aria-expanded={more.value}
-        aria-current={!FIRST.includes(page as Name) ? "page" : undefined}
+        aria-current={!page?.bar ? "page" : undefined}
         onClick={() => (more.value = true)}
       >
         <Icon sign="more" />
@@ -227,8 +219,8 @@ function BottomBar({ page }: { page: string }) {
       {more.value && (
         <Dialog title={t.more} onClose={() => (more.value = false)}>
           <div class="more-list">
-            {NAMES.filter((name) => !FIRST.includes(name)).map((name) => (
-              <Entry key={name} name={name} on={page === name} onClick={() => (more.value = false)} />
+            {RAIL.filter(({ bar }) => !bar).map((row) => (
+              <Entry key={row.path} row={row} on={page === row} onClick={() => (more.value = false)} />
             ))}
             <Button
               kind="quiet"
@@ -257,8 +249,7 @@ function Help() {
     ["Ctrl K", t.keyFinder],
     ["?", t.keyHelp],
   ];
-  for (const [key, path] of Object.entries(PAGES))
-    rows.push([`g ${key}`, (t as unknown as Record<string, string>)[path.slice(1)]!]);
+  for (const page of PAGES) if (page.key) rows.push([`g ${page.key}`, pageTitle(page)]);
   return (
     <Dialog title={t.keys} onClose={() => (help.value = false)}>
       <dl class="facts">

@@ -1,6 +1,7 @@
 /** Every component of `src/ui`, with the states that it has. */
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
+import type { Envelope } from "toolyard-client";
 import { ApiError } from "../src/lib/api";
 import { formatAbsolute, formatBytes, formatDuration } from "../src/lib/clock";
 import { handleCallEvent } from "../src/lib/progress";
@@ -43,14 +44,14 @@ const SCHEMA: Schema = {
     deep: { type: "boolean", default: false },
   },
 };
-const SUCCESS = {
+const SUCCESS: Envelope = {
   status: "success",
   text: "Read 2 of 2 lines of notes/plan.md.",
   data: { content: "# Plan\n- one", lines: 2, entries: [{ name: "a", size: 4 }] },
   stats: {},
-  context: {},
+  context: { cwd: "/", params_input: {} },
 };
-const FAILURE = {
+const FAILURE: Envelope = {
   ...SUCCESS,
   status: "error",
   text: "notes/plan.md does not exist. List the folder.",

@@ -1,10 +1,12 @@
 // Draws Mermaid diagrams apart from the console: this frame has no origin, no cookies and no network. It is given
-// {id, source, dark} once it has said that it is ready, and answers {id, tree, width, height} or {id, error}. A tree is [tag, attributes, children]: no
-// text of the diagram is ever parsed as markup by the page, which builds only the nodes and attributes it knows.
+// {id, source, dark} once it has said that it is ready, and answers {id, tree, width, height} or {id, error}. A tree is
+// [tag, attributes, children]: no text of the diagram is ever parsed as markup by the page, which builds only the nodes
+// and attributes it knows.
 (function () {
   "use strict";
   var FONT =
-    'system-ui, -apple-system, "Segoe UI", Roboto, "PingFang SC", "Hiragino Sans GB", "Microsoft YaHei", "Noto Sans CJK SC", sans-serif';
+    'system-ui, -apple-system, "Segoe UI", Roboto, "PingFang SC", "Hiragino Sans GB", "Microsoft YaHei", ' +
+    '"Noto Sans CJK SC", sans-serif';
   var LONGEST = 50000;
   var MOST = 20000; // nodes of a drawing
   var SLACK = 120; // pixels

@@ -1,17 +1,19 @@
-/** What only the server knows. Tools are asked for when the finder opens. Conversations, calls, tasks and schedules are
- * asked for when typing pauses: a few of each, and no longer once something else is typed. */
+/** What only the server knows. Tools and settings are asked for when the finder opens. Conversations, calls, tasks and
+ * schedules are asked for when typing pauses: a few of each, and no longer once something else is typed. */
 import { signal, useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
+import type { CallRow, FoundConversation, ScheduleRow, SettingRow, SettingsDetail, TaskRow } from "toolyard-client";
 import { api, hasScope, withQuery, type Page } from "../lib/api";
 import { callerFromName, callerName } from "../lib/caller";
 import { formatRelative } from "../lib/clock";
 import { isWaiting } from "../lib/counters";
 import { isErrorCode } from "../lib/error-codes";
+import { pickText } from "../lib/language";
 import { messageIn, messageText } from "../lib/messages";
 import { parseMoment, parseQuery, KEYS } from "../pages/activity/query";
-import { callPath, nameOf as callName, stateOf, titleOf as callTitle, type Call } from "../pages/activity/types";
-import { summary, type Schedule } from "../pages/schedule/types";
-import { subjectOf, taskPath, titleOf as taskTitle, type Task } from "../pages/tasks/types";
+import { callPath, nameOf as callName, stateOf, titleOf as callTitle } from "../pages/activity/types";
+import { summary } from "../pages/schedule/types";
+import { subjectOf, taskPath, titleOf as taskTitle } from "../pages/tasks/types";
 import { titleOf, type Translated } from "../pages/tools/translation";
 import { stateWord } from "../ui/chip";
 import type { Entry } from "./entry";
@@ -28,14 +30,6 @@ const TASK_ID = /^task_[0-9a-f]{32}$/;
 interface Named extends Translated {
   plugin?: string | null;
   tools?: string[];
-}
-interface Conversation {
-  id: string;
-  title: string;
-  updated: number;
-  /** Where the text was found in it. */
-  snippet?: string | null;
-  message_id?: string | null;
 }
 
 /** Kept for the next time: then they are there at once, and brought up to date. */
@@ -67,6 +61,28 @@ export function useTools(): Entry[] {
       href: `/tools/${encodeURIComponent(tool.name)}`,
     };
   });
+}
+
+/** Kept like the tools. */
+const settings = signal<readonly SettingRow[]>([]);
+
+export function useSettings(): Entry[] {
+  useEffect(() => {
+    if (!hasScope("admin")) return;
+    api<SettingsDetail>("/v1/settings").then(
+      (all) => void (settings.value = all.settings),
+      () => undefined,
+    );
+  }, []);
+  return settings.value.map(({ name, title, title_zh }) => ({
+    id: `setting ${name}`,
+    kind: "setting",
+    sign: "settings",
+    title: pickText(title, title_zh),
+    detail: name,
+    names: [name, title, title_zh],
+    href: `/settings?setting=${name}`,
+  }));
 }
 
 export interface Lookup {
@@ -111,7 +127,7 @@ async function lookUp(text: string, stop: AbortSignal): Promise<Entry[]> {
 }
 
 async function findConversations(search: string, signal: AbortSignal): Promise<Entry[]> {
-  const page = await api<Page<Conversation>>(withQuery("/v1/conversations", { search, limit: MOST }), { signal });
+  const page = await api<Page<FoundConversation>>(withQuery("/v1/conversations", { search, limit: MOST }), { signal });
   return page.data.map((one) => ({
     id: `chat ${one.id}`,
     kind: "chat",
@@ -125,9 +141,9 @@ async function findConversations(search: string, signal: AbortSignal): Promise<E
 }
 
 async function findCalls(text: string, signal: AbortSignal): Promise<Entry[]> {
-  if (CALL_ID.test(text)) return [toCallEntry(await api<Call>(callPath(text), { signal }))];
+  if (CALL_ID.test(text)) return [toCallEntry(await api<CallRow>(callPath(text), { signal }))];
   const code = text.toUpperCase().replaceAll(/[ -]/g, "_");
-  const page = await api<Page<Call>>(
+  const page = await api<Page<CallRow>>(
     withQuery("/v1/calls", { limit: MOST, ...(isErrorCode(code) ? { code } : toCallQuery(text)) }),
     { signal },
   );
@@ -148,7 +164,7 @@ function toCallQuery(text: string) {
   };
 }
 
-function toCallEntry(call: Call): Entry {
+function toCallEntry(call: CallRow): Entry {
   const waits = call.state === "running" && isWaiting(call.id);
   const state = call.error ? (call.reason ?? call.error.code) : stateWord(waits ? "approval" : stateOf(call));
   return {
@@ -165,8 +181,8 @@ function toCallEntry(call: Call): Entry {
 
 async function findTasks(text: string, signal: AbortSignal): Promise<Entry[]> {
   const tasks = TASK_ID.test(text)
-    ? [await api<Task>(taskPath(text), { signal })]
-    : (await api<Page<Task>>(withQuery("/v1/tasks", { limit: NEWEST }), { signal })).data;
+    ? [await api<TaskRow>(taskPath(text), { signal })]
+    : (await api<Page<TaskRow>>(withQuery("/v1/tasks", { limit: NEWEST }), { signal })).data;
   return tasks
     .filter((task) =>
       rankOf(
@@ -195,7 +211,7 @@ async function findTasks(text: string, signal: AbortSignal): Promise<Entry[]> {
 }
 
 async function findSchedules(text: string, signal: AbortSignal): Promise<Entry[]> {
-  const page = await api<Page<Schedule>>(withQuery("/v1/schedules", { limit: NEWEST }), { signal });
+  const page = await api<Page<ScheduleRow>>(withQuery("/v1/schedules", { limit: NEWEST }), { signal });
   return page.data
     .filter((one) => rankOf([one.tool, one.id, summary(one.arguments)], text))
     .slice(0, MOST)

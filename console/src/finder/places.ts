@@ -1,4 +1,4 @@
-/** What the console itself has: pages, actions, settings and error codes. They are found at once, in both languages. */
+/** What the console itself has: pages, actions and error codes. They are found at once, in both languages. */
 import { hasScope } from "../lib/api";
 import { toAddress } from "../lib/base";
 import { codeLink, ERROR_CODES, errorWords } from "../lib/error-codes";
@@ -6,10 +6,9 @@ import { setLanguage } from "../lib/language";
 import { help } from "../lib/shortcuts";
 import { setTheme } from "../lib/theme";
 import { PRESETS } from "../pages/providers/presets";
-import { settingNames } from "../pages/settings/names";
 import { words as settingsWords } from "../pages/settings/words";
-import { NAMES, signOut } from "../shell";
-import { shellWords } from "../shell.words";
+import { PAGES, pageTitle } from "../pages";
+import { signOut } from "../shell";
 import type { Sign } from "../ui/icon";
 import type { Entry } from "./entry";
 import { finderWords } from "./words";
@@ -32,7 +31,7 @@ type ActionName =
   | "today"
   | "api";
 /** Who looks for a provider types its name. */
-const PROVIDERS = ["providers", ...PRESETS.flatMap(({ name, chinese }) => [name, ...(chinese ? [chinese] : [])])];
+const PROVIDERS = PRESETS.flatMap(({ name, chinese }) => [name, ...(chinese ? [chinese] : [])]);
 const TABS = ["general", "keys", "mcp", "raw", "doctor", "backup", "looks", "about"] as const;
 
 /** The same word in both languages. */
@@ -41,11 +40,11 @@ function inBoth<T extends object>(dictionary: { both: readonly [T, T] }, key: ke
 }
 
 export function findPlaces(): Entry[] {
-  return [...actions(), ...pages(), ...settings(), ...codes()];
+  return [...actions(), ...pages(), ...codes()];
 }
 
 function pages(): Entry[] {
-  const [shell, t] = [shellWords(), finderWords()];
+  const t = finderWords();
   const page = (title: string, names: readonly string[], href: string, sign: Sign): Entry => ({
     id: `page ${href}`,
     kind: "page",
@@ -55,9 +54,11 @@ function pages(): Entry[] {
     href,
   });
   return [
-    ...NAMES.map((name) => page(shell[name], [...inBoth(shellWords, name), name], `/${name}`, name)),
-    page(shell.providers, [...inBoth(shellWords, "providers"), ...PROVIDERS], "/providers", "plug"),
-    page(shell.audit, [...inBoth(shellWords, "audit"), "audit log"], "/audit", "audit"),
+    ...PAGES.filter(({ menu }) => menu !== "none").map((row) => {
+      const { path, en, zh, sign, also = [] } = row;
+      const names = [en, zh, path.slice(1), ...also, ...(path === "/providers" ? PROVIDERS : [])];
+      return page(pageTitle(row), names, path, sign);
+    }),
     page(t.rules, inBoth(finderWords, "rules"), "/approvals?tab=rules", "approvals"),
     page(t.history, inBoth(finderWords, "history"), "/approvals?tab=history", "approvals"),
     ...TABS.filter((tab) => tab !== "general").map((tab) =>
@@ -129,19 +130,6 @@ function actions(): Entry[] {
     ),
     action("signOut", "exit", { run: () => void signOut() }, "log out", "logout", "退出"),
   ];
-}
-
-function settings(): Entry[] {
-  if (!hasScope("admin")) return [];
-  return Object.entries(settingNames()).map(([name, title]) => ({
-    id: `setting ${name}`,
-    kind: "setting",
-    sign: "settings",
-    title,
-    detail: name,
-    names: [name, ...inBoth(settingNames, name as keyof ReturnType<typeof settingNames>)],
-    href: `/settings?setting=${name}`,
-  }));
 }
 
 function codes(): Entry[] {

@@ -9,7 +9,7 @@ import { revealHidden } from "../lib/hidden-characters";
 import { Icon } from "../ui/icon";
 import type { Entry, Kind } from "./entry";
 import { groupEntries, rankEntries, searchEntry, type Group } from "./find";
-import { useLookup, useTools } from "./lookups";
+import { useLookup, useSettings, useTools } from "./lookups";
 import { findPlaces } from "./places";
 import { listRecent, rememberRecent } from "./recent";
 import { finderWords } from "./words";
@@ -32,12 +32,12 @@ export function Results({ text, active, keys, onClose }: ResultsProps) {
   const t = finderWords();
   const list = useRef<HTMLDivElement>(null);
   const chosen = useSignal("");
-  const tools = useTools();
+  const known = [...useTools(), ...useSettings()];
   const lookup = useLookup(text);
   const spoken = language.value;
   // The titles are those of the language.
   const places = useMemo(findPlaces, [spoken]);
-  const groups = collect(text, places, tools, lookup.entries);
+  const groups = collect(text, places, known, lookup.entries);
   const entries = groups.flatMap((group) => group.entries);
   // While nobody has moved, the first one is chosen, whatever comes in.
   const at = Math.max(0, entries.findIndex((entry) => entry.id === chosen.value)); // prettier-ignore
@@ -115,7 +115,7 @@ export function Results({ text, active, keys, onClose }: ResultsProps) {
 }
 
 /** Without a text, what was opened last; else local results, and those of the server below them. */
-function collect(text: string, places: Entry[], tools: Entry[], remote: readonly Entry[]): Group[] {
+function collect(text: string, places: Entry[], known: Entry[], remote: readonly Entry[]): Group[] {
   if (!text.trim()) {
     const some = (kind: Kind) => places.filter((one) => one.kind === kind).slice(0, FIRST);
     const groups = groupEntries([...listRecent(), ...remote, ...some("action"), ...some("page")]);
@@ -125,7 +125,7 @@ function collect(text: string, places: Entry[], tools: Entry[], remote: readonly
   const search: Group = { kind: "search", entries: [entry] };
   const groups = groupEntries(remote);
   if (filters) return [search, ...groups];
-  const local = rankEntries([...tools, ...places], text);
+  const local = rankEntries([...known, ...places], text);
   return [...local, ...groups, ...(local.length || groups.length ? [search] : [])];
 }
 

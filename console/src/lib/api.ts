@@ -1,14 +1,9 @@
 /** Requests to our own server. A refusal is an ApiError with its code and the id of the request, never a silent null. */
 import { signal } from "@preact/signals";
+import type { SessionInfo } from "toolyard-client";
 import { toAddress, toPath } from "./base";
 import { messageIn, type ServerMessage } from "./messages";
 
-export interface Session {
-  key: string;
-  scopes: string[];
-  csrf: string;
-  cursor: number | null;
-}
 export interface Page<T> {
   data: T[];
   next: string | null;
@@ -43,7 +38,7 @@ export function toFailure(error: Failure): ApiError {
   return new ApiError(error.message, 0, error.code, "", { error });
 }
 
-export const session = signal<Session | null>(null);
+export const session = signal<SessionInfo | null>(null);
 
 export function hasScope(scope: "chat" | "tools" | "approve" | "admin"): boolean {
   const scopes = session.value?.scopes ?? [];
@@ -113,7 +108,7 @@ export async function openSession(): Promise<void> {
   const early = window.earlySession;
   delete window.earlySession; // an answer is read once: whoever asks later asks anew
   const response = await (early ? check(early) : request("/v1/session"));
-  session.value = (await response.json()) as Session;
+  session.value = (await response.json()) as SessionInfo;
 }
 
 async function toApiError(response: Response): Promise<ApiError> {

@@ -6,7 +6,7 @@ import { reconnections } from "./events";
 export const isOutdated = signal(false);
 
 export function watchForUpdates(): void {
-  const script = document.querySelector<HTMLScriptElement>('script[type="module"]')?.src.split("/").pop();
+  const script = document.querySelector<HTMLScriptElement>('script[type="module"]')?.src.split("/console/").pop();
   if (!script || import.meta.env.DEV) return;
   effect(() => {
     if (reconnections.value > 0) void compare(script);

@@ -1,16 +1,11 @@
 /** The two counters that every page shows: running calls and pending approvals. */
 import { signal } from "@preact/signals";
+import type { ApprovalRow } from "toolyard-client";
 import { api, hasScope, type Page } from "./api";
 import { subscribe } from "./events";
 
-export interface PendingApproval {
-  id: string;
-  tool: string;
-  call_id: string;
-  expires?: number | null;
-}
 export const runningCalls = signal<number>(0);
-export const pendingApprovals = signal<readonly PendingApproval[]>([]);
+export const pendingApprovals = signal<readonly ApprovalRow[]>([]);
 /** True if a call is waiting for approval. */
 export const isWaiting = (call: string) => pendingApprovals.value.some((one) => one.call_id === call);
 let timer = 0;
@@ -36,8 +31,8 @@ export async function refreshCounters(): Promise<void> {
       ? api<Page<{ id: string }>>("/v1/calls?state=running&limit=200").catch(quiet<{ id: string }>)
       : quiet<{ id: string }>(),
     hasScope("approve")
-      ? api<Page<PendingApproval>>("/v1/approvals?state=pending&limit=200").catch(quiet<PendingApproval>)
-      : quiet<PendingApproval>(),
+      ? api<Page<ApprovalRow>>("/v1/approvals?state=pending&limit=200").catch(quiet<ApprovalRow>)
+      : quiet<ApprovalRow>(),
   ]);
   if (ours < newestShown) return; // answers may overtake each other
   newestShown = ours;

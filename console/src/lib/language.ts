@@ -84,8 +84,14 @@ export function dictionary<T extends Words>(en: T, zh: Like<T>): Dictionary<T> {
   return Object.assign(read, { both: [en as Like<T>, zh] as const });
 }
 
+/** A text that comes in both languages, in that of the reader. */
+export function pickText(en: string, zh: string): string {
+  return language.value === "zh" ? zh : language.value === "pseudo" ? longer(en) : en;
+}
+
+const longer = (text: string) => `${text} ${"x".repeat(Math.ceil(text.length * 0.4))}`;
+
 function stretch<T extends Words>(words: T): Words {
-  const longer = (text: string) => `${text} ${"x".repeat(Math.ceil(text.length * 0.4))}`;
   return Object.fromEntries(
     Object.entries(words).map(([key, word]) => [
       key,

@@ -1,10 +1,11 @@
 /** Messages of the server in the language of the page. The server sends each English sentence with a code and its
- * parameters, in fields beside it; the Chinese is keyed by the code. A text without a code (the words of a plugin or of
- * the operating system), or with a code that this page does not know, is shown as it is. */
+ * parameters, in fields beside it; the Chinese is keyed by the code, and comes from the server too. A text without a
+ * code (the words of a plugin or of the operating system), or with a code that this page does not know, is shown as it
+ * is. */
 import { signal } from "@preact/signals";
+import { toAddress } from "./base";
 import { revealHidden } from "./hidden-characters";
 import { language } from "./language";
-import address from "./messages.zh.json?url";
 
 export interface ServerMessage {
   text: string;
@@ -27,7 +28,7 @@ let coming: Promise<void> | null = null;
 export function loadMessages(): Promise<void> {
   if (language.value !== "zh") return Promise.resolve();
   // As data, not as a script: a browser reads it several times faster.
-  return (coming ??= fetch(address)
+  return (coming ??= fetch(toAddress("/console/messages.zh.json"))
     .then((response) => response.json() as Promise<Readonly<Record<string, string>>>)
     .then(
       (loaded) => {

@@ -37,7 +37,8 @@ export function formatRequest(tool: string, args: Readonly<Record<string, Argume
     if (SPECIAL.has(name) || name.startsWith("__")) throw new UserError(words().special(name));
     fields.push([name, typeof value === "string" ? value : (JSON.stringify(value) ?? "")]);
   }
-  return `<<<[TOOL_REQUEST]>>>\n${fields.map(([name, text]) => `${name}:${formatValue(text)}`).join(",\n")}\n<<<[END_TOOL_REQUEST]>>>`;
+  const lines = fields.map(([name, text]) => `${name}:${formatValue(text)}`).join(",\n");
+  return `<<<[TOOL_REQUEST]>>>\n${lines}\n<<<[END_TOOL_REQUEST]>>>`;
 }
 
 function formatValue(text: string): string {

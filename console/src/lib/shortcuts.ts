@@ -5,16 +5,6 @@ import { navigate } from "./router";
 
 export const finder = signal(false);
 export const help = signal(false);
-export const PAGES: Record<string, string> = {
-  c: "/chat",
-  t: "/tools",
-  a: "/activity",
-  k: "/tasks",
-  s: "/schedule",
-  p: "/approvals",
-  e: "/settings",
-  u: "/status",
-};
 let afterG = 0;
 
 export function isTyping(target: EventTarget | null): boolean {
@@ -23,7 +13,8 @@ export function isTyping(target: EventTarget | null): boolean {
   );
 }
 
-export function listenForShortcuts(): void {
+/** `pages` has the path to which each letter leads. */
+export function listenForShortcuts(pages: ReadonlyMap<string, string>): void {
   addEventListener("keydown", (event) => {
     if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "k") {
       event.preventDefault();
@@ -38,10 +29,11 @@ export function listenForShortcuts(): void {
       document.querySelector("dialog[open]")
     )
       return;
-    if (Date.now() - afterG < 1200 && PAGES[event.key]) {
+    const page = Date.now() - afterG < 1200 && pages.get(event.key);
+    if (page) {
       afterG = 0;
       event.preventDefault();
-      return navigate(PAGES[event.key]!);
+      return navigate(page);
     }
     if (event.key === "g") afterG = Date.now();
     else if (event.key === "?") help.value = true;

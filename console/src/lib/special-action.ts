@@ -1,12 +1,8 @@
 /** What a tool asks the client to do beside its result: `_specialAction` and `payload`. The console knows one action,
  * `create_canvas`: it opens the file that the tool wrote. Others are left to the clients that know them. */
 import { signal } from "@preact/signals";
+import type { SpecialAction } from "toolyard-client";
 import { hasScope } from "./api";
-
-export interface SpecialAction {
-  _specialAction?: string;
-  payload?: unknown;
-}
 
 /** The file that is open, or empty. */
 export const openedCanvas = signal("");

@@ -91,7 +91,7 @@ async function storeFiles(): Promise<string> {
   const text = (await page.text())
     .replaceAll('="./', () => `="${BASE}console/`)
     .replace('name="base" content="/"', () => `name="base" content="${BASE}"`);
-  const name = CACHES + (await hash(text)); // it contains the names of its scripts, and they the hashes of their texts
+  const name = CACHES + (await hash(text)); // the addresses of its scripts have their version
   const cache = await caches.open(name);
   if (await cache.match(PAGE)) return name;
   const headers = new Headers(page.headers); // with the policy of the page

@@ -2,10 +2,10 @@
  * changed in files, and the data that its text does not have. */
 import "./outcome/outcome.css";
 import { useMemo } from "preact/hooks";
+import type { Envelope, TaskDetail } from "toolyard-client";
 import { toFailure } from "../lib/api";
 import { fromUri, type Media } from "./outcome/call-media";
 import { formatBytes } from "../lib/clock";
-import type { Envelope } from "../lib/envelope";
 import { failureAdvice, failureIn, resultText } from "../lib/envelope-text";
 import { lazyPage } from "../lib/lazy-page";
 import { messageIn } from "../lib/messages";
@@ -21,7 +21,6 @@ import { MediaPart } from "./outcome/media-part";
 import { splitOutcome, type OutcomeParts } from "./outcome/parts";
 import { outcomeWords as words } from "./outcome/words";
 import { filesOf, Patch } from "./patch";
-import type { Json as Value } from "./schema-form";
 import { ErrorText, Notice } from "./state";
 
 const FullOutput = lazyPage<{ path: string }>(() =>
@@ -146,28 +145,28 @@ interface FailedItem {
 }
 
 /** The items of a batch or a search that failed, as the envelope lists them. */
-function failedItems(value: Value | undefined): FailedItem[] {
+function failedItems(value: unknown): FailedItem[] {
   return Array.isArray(value)
     ? value
-        .filter((one) => typeof one === "object" && one !== null && "item" in one && "message" in one)
+        .filter((one: unknown) => typeof one === "object" && one !== null && "item" in one && "message" in one)
         .map((one) => one as unknown as FailedItem)
     : [];
 }
 
-function isTask(value: Value): value is { id: string } {
-  return typeof value === "object" && value !== null && !Array.isArray(value) && typeof value.id === "string";
+function isTask(value: unknown): value is { id: string } {
+  return typeof (value as { id?: unknown } | null)?.id === "string";
 }
 
-interface Task {
-  id: string;
-  state: string;
-  result?: { message?: string; content?: { image_url?: { url?: string } }[] } | null;
+/** What a plugin sends at the end of a task, as far as it is shown here. */
+interface TaskOutcome {
+  message?: string;
+  content?: { image_url?: { url?: string } }[];
 }
 
 /** A task that goes on behind: its state lives, and its words come when it has ended. */
 function TaskLine({ id }: { id: string }) {
-  const task = useResource<Task>(`/v1/tasks/${encodeURIComponent(id)}`, ["task."], (data) => data.id === id);
-  const result = task.value?.result;
+  const task = useResource<TaskDetail>(`/v1/tasks/${encodeURIComponent(id)}`, ["task."], (data) => data.id === id);
+  const result = task.value?.result as TaskOutcome | null | undefined;
   const message = result?.message;
   const media = (Array.isArray(result?.content) ? result.content : []).flatMap((part) =>
     fromUri(part.image_url?.url ?? ""),

@@ -11,7 +11,7 @@ import { Block, BLOCK } from "./patch/block";
 import { countLines, splitRows, unifiedRows, type Count, type PatchFile } from "./patch/model";
 import { patchWords as words } from "./patch/words";
 
-export type { PatchFile, StructuredPatchHunk } from "./patch/model";
+export type { PatchFile } from "./patch/model";
 export { filesFrom, filesOf } from "./patch/files";
 
 const STORED = "toolyard.patch";

@@ -2,6 +2,7 @@
 import "./style.css";
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
+import type { CallDetail } from "toolyard-client";
 import { api } from "../../lib/api";
 import { dictionary, plural } from "../../lib/language";
 import { setQuery, queryParam } from "../../lib/router";
@@ -14,7 +15,7 @@ import { Dialog } from "../../ui/dialog";
 import { Patch, type PatchFile } from "../../ui/patch";
 import { Fault } from "../../ui/state";
 import { Ago } from "../../ui/time";
-import { callPath, type CallDetail } from "./types";
+import { callPath } from "./types";
 import { FullFiles } from "./full-files";
 import { activityWords as words } from "./words";
 

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
+import type { CallDetail } from "toolyard-client";
 import { toCurl, toFixture } from "./copies";
-import type { CallDetail } from "./types";
 
-const call: CallDetail = {
+const call = {
   id: "1",
   tool: "Echo",
   state: "success",
@@ -11,8 +11,14 @@ const call: CallDetail = {
   started: 1,
   ended: 2,
   arguments: { command: "say", text: "it's" },
-  envelope: { status: "success", data: { a: 1 }, text: "it's", stats: { ms: 3 }, context: {} },
-};
+  envelope: {
+    status: "success",
+    data: { a: 1 },
+    text: "it's",
+    stats: { ms: 3 },
+    context: { cwd: "/", params_input: {} },
+  },
+} as Partial<CallDetail> as CallDetail;
 
 test("the command for curl quotes the input, and carries no key", () => {
   const command = toCurl(call);

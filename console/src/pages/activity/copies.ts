@@ -1,6 +1,7 @@
 /** A call in other words: a command for a shell, and a test. */
+import type { CallDetail } from "toolyard-client";
 import { BASE } from "../../lib/base";
-import { nameOf, type CallDetail } from "./types";
+import { nameOf } from "./types";
 
 /** The key stays a variable of the shell: what is copied must not carry a secret. */
 export function toCurl(call: CallDetail): string {
@@ -15,5 +16,12 @@ export function toCurl(call: CallDetail): string {
 
 export function toFixture(call: CallDetail): string {
   const { envelope } = call;
-  return `${JSON.stringify({ name: nameOf(call), tool: call.tool, arguments: call.arguments ?? {}, expect: envelope ? { status: envelope.status, text: envelope.text, data: envelope.data, ...(envelope.error ? { error: envelope.error } : {}) } : null }, null, 2)}\n`;
+  const expect = envelope && {
+    status: envelope.status,
+    text: envelope.text,
+    data: envelope.data,
+    ...(envelope.error ? { error: envelope.error } : {}),
+  };
+  const fixture = { name: nameOf(call), tool: call.tool, arguments: call.arguments ?? {}, expect };
+  return `${JSON.stringify(fixture, null, 2)}\n`;
 }

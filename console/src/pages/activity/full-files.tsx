@@ -1,15 +1,16 @@
 /** The files that a call wrote, whole, before and after it: as far as the server still has them. */
+import type { CallFile, FileSide } from "toolyard-client";
 import { formatBytes } from "../../lib/clock";
 import { useResource } from "../../lib/resource";
 import { revealHidden } from "../../lib/hidden-characters";
 import { Code } from "../../ui/code";
 import { Fault, Loading } from "../../ui/state";
-import { callPath, type Side, type FullFile } from "./types";
+import { callPath } from "./types";
 import { activityWords as words } from "./words";
 
 export function FullFiles({ id }: { id: string }) {
   const t = words();
-  const resource = useResource<{ data: FullFile[] }>(
+  const resource = useResource<{ data: CallFile[] }>(
     `${callPath(id)}/files`,
     ["call.undone"],
     (data) => data.id === id,
@@ -32,7 +33,7 @@ export function FullFiles({ id }: { id: string }) {
   );
 }
 
-function Half({ label, side }: { label: string; side: Side }) {
+function Half({ label, side }: { label: string; side: FileSide }) {
   const t = words();
   if (side.text !== null) return <Code tall label={label} text={side.text} />;
   const size = formatBytes(side.bytes ?? 0);

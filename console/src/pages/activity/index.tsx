@@ -45,8 +45,10 @@ export default function Activity() {
       {calls.state === "loading" && !calls.visibleCalls.length ? (
         <Loading rows={8} />
       ) : calls.visibleCalls.length ? (
-        <div class={`act-table${calls.rows.some((row) => typeof row.bytes_out === "number") ? "" : " unsized"}`}>
-          <div class="act-heads" aria-hidden="true">
+        <div
+          class={`rec-table act-table${calls.rows.some((row) => typeof row.bytes_out === "number") ? "" : " unsized"}`}
+        >
+          <div class="rec-heads act-heads" aria-hidden="true">
             <span>{t.time}</span>
             <span>{t.who}</span>
             <span>{t.what}</span>
@@ -63,7 +65,7 @@ export default function Activity() {
             draw={(call) => <Row call={call} />}
           />
           {calls.busy && (
-            <p class="faint act-more" role="status">
+            <p class="faint rec-more" role="status">
               {t.more}
             </p>
           )}

@@ -1,8 +1,8 @@
 /** The input of a call, with secrets masked. */
 import { useSignal } from "@preact/signals";
+import type { CallDetail } from "toolyard-client";
 import { Code, Json } from "../../ui/code";
 import { Switch } from "../../ui/field";
-import type { CallDetail } from "./types";
 import { activityWords as words } from "./words";
 
 export function Input({ call }: { call: CallDetail }) {

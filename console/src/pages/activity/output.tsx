@@ -1,8 +1,8 @@
 /** The output of a call as the page of its tool shows it, and the raw envelope. */
 import { useSignal } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
+import type { CallDetail, Envelope } from "toolyard-client";
 import { fromUri, loadMedia, type Media } from "../../ui/outcome/call-media";
-import type { Envelope } from "../../lib/envelope";
 import { messageIn } from "../../lib/messages";
 import { canvasIn } from "../../lib/special-action";
 import { CanvasButton } from "../../ui/canvas-button";
@@ -10,7 +10,6 @@ import { Json } from "../../ui/code";
 import { MessageText } from "../../ui/message-text";
 import { Outcome } from "../../ui/outcome";
 import { shortenMedia, findMedia } from "./media";
-import type { CallDetail } from "./types";
 import { activityWords as words } from "./words";
 
 /** The words of a call that ended without an envelope, such as one whose host went down. */

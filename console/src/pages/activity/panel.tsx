@@ -1,6 +1,7 @@
 /** One call, whole, at the side of the list: its address is `?call=ID&part=…`. */
 import { waitingLink } from "../../lib/approval-link";
 import { useMemo } from "preact/hooks";
+import type { CallDetail } from "toolyard-client";
 import { formatDuration } from "../../lib/clock";
 import { isWaiting } from "../../lib/counters";
 import { setQuery, queryParam, navigate } from "../../lib/router";
@@ -27,7 +28,7 @@ import { ProcessPart } from "./process";
 import { Related } from "./related";
 import { stopCall, Duration } from "./row";
 import { Timeline } from "./timeline";
-import { CALL_TOPICS, callPath, stateOf, titleOf, type CallDetail } from "./types";
+import { CALL_TOPICS, callPath, stateOf, titleOf } from "./types";
 import { activityWords as words, originOf } from "./words";
 
 const SHORT_MS = 500; // to ask the rules takes a moment too

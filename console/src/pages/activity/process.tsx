@@ -1,13 +1,13 @@
 /** The process of a plugin's call: how it ran and ended. Of its environment only the names are known here. */
 import { Fragment } from "preact";
+import type { ProcessDetail } from "toolyard-client";
 import { formatBytes } from "../../lib/clock";
 import { revealHidden } from "../../lib/hidden-characters";
 import { Code } from "../../ui/code";
 import { Copyable } from "../../ui/copyable";
-import type { Process } from "./types";
 import { activityWords as words } from "./words";
 
-export function ProcessPart({ process }: { process: Process }) {
+export function ProcessPart({ process }: { process: ProcessDetail }) {
   const t = words();
   const facts: [string, string][] = [
     [t.pid, formatField(process.pid)],

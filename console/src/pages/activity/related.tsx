@@ -1,12 +1,12 @@
 /** Links from a call: its chat, its approval, its tasks, the call that it retries and those that retry it. */
 import { Fragment } from "preact";
+import type { CallDetail } from "toolyard-client";
 import { approvalLink } from "../../lib/approval-link";
 import { chatLink } from "../../lib/chat-link";
 import { StateChip } from "../../ui/chip";
 import { Copyable } from "../../ui/copyable";
 import { revealHidden } from "../../lib/hidden-characters";
 import { callerName } from "../../lib/caller";
-import type { CallDetail } from "./types";
 import { activityWords as words } from "./words";
 
 export function Related({ call }: { call: CallDetail }) {
@@ -29,9 +29,6 @@ export function Related({ call }: { call: CallDetail }) {
     ...(call.tasks ?? []).map((id) => ({ name: t.task, href: `/tasks?task=${encodeURIComponent(id)}`, id })),
     ...(call.retry_of ? [{ name: t.retryOf, href: callLink(call.retry_of), id: call.retry_of }] : []),
     ...(call.retries ?? []).map((one) => ({ name: t.retriedAs, href: callLink(one.id), id: one.id, state: one.state })),
-    ...(call.schedule
-      ? [{ name: t.schedule, href: `/schedule?schedule=${encodeURIComponent(call.schedule)}`, id: call.schedule }]
-      : []),
   ];
   if (!lines.length) return <p class="quiet">{t.relatedNone}</p>;
   return (

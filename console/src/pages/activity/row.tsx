@@ -1,5 +1,6 @@
 /** One call in the list: a line on a desktop, two on a phone. The row opens the call; Stop and links stand beside
  * it. */
+import type { CallRow } from "toolyard-client";
 import { waitingLink } from "../../lib/approval-link";
 import { api } from "../../lib/api";
 import { chatLink } from "../../lib/chat-link";
@@ -15,17 +16,17 @@ import { IconButton } from "../../ui/button";
 import { StateChip } from "../../ui/chip";
 import { Icon, type Sign } from "../../ui/icon";
 import { Elapsed } from "../../ui/time";
-import { callPath, nameOf, stateOf, type Call } from "./types";
+import { callPath, nameOf, stateOf } from "./types";
 import { activityWords as words, originOf } from "./words";
 
-export function Row({ call }: { call: Call }) {
+export function Row({ call }: { call: CallRow }) {
   const t = words();
   const runs = call.state === "running";
   const waits = runs && isWaiting(call.id);
   const chat = chatLink(call.chat);
   return (
-    <div class={`act-row${runs ? " runs" : ""}`}>
-      <a class="act-open" data-row href={hrefOf(call.id)}>
+    <div class={`rec-row act-row${runs ? " runs" : ""}`}>
+      <a class="rec-open act-open" data-row href={hrefOf(call.id)}>
         <When at={call.started} />
         <span class="act-who cut">
           <span data-given title={call.caller}>
@@ -63,7 +64,7 @@ export function Row({ call }: { call: Call }) {
 }
 
 /** The duration of a call; while it runs, the time since it was called, or since `from`. */
-export function Duration({ call, from = call.started }: { call: Call; from?: number }) {
+export function Duration({ call, from = call.started }: { call: CallRow; from?: number }) {
   if (call.state === "running") return <Elapsed from={from} />;
   return (
     <Elapsed
@@ -104,7 +105,7 @@ function hrefOf(id: string): string {
 }
 
 /** The first words of the result, or of what was asked. */
-function summarize(call: Call): string {
+function summarize(call: CallRow): string {
   if (call.error) return messageText(messageIn(call.error, "message")).slice(0, 160);
   if (call.text) return messageText(messageIn(call, "text")).slice(0, 160).split("\n", 1)[0]!;
   const given = call.arguments;

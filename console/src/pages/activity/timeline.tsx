@@ -1,14 +1,15 @@
 /** When what happened to a call, as far as it is known, and how long it took from each step to the next. */
+import type { CallDetail, TimelineStep } from "toolyard-client";
 import { formatAbsolute, formatDuration } from "../../lib/clock";
 import { revealHidden } from "../../lib/hidden-characters";
 import { callerName } from "../../lib/caller";
 import { Chip, StateChip } from "../../ui/chip";
-import { stateOf, type Step, type CallDetail } from "./types";
+import { stateOf } from "./types";
 import { activityWords as words, resultOf, stepOf } from "./words";
 
 export function Timeline({ call }: { call: CallDetail }) {
   const t = words();
-  const known: Step[] = call.timeline?.length
+  const known: (Pick<TimelineStep, "at" | "what"> & Partial<TimelineStep>)[] = call.timeline?.length
     ? call.timeline
     : [{ at: call.started, what: "called" }, ...(call.ended ? [{ at: call.ended, what: "ended" }] : [])];
   return (

@@ -126,7 +126,6 @@ export const activityWords = dictionary(
     noise: "Lines that violate the protocol",
     retryOf: "Retry of",
     retriedAs: "Retried as",
-    schedule: "Schedule",
     relatedNone: "Nothing related.",
   },
   {
@@ -253,7 +252,6 @@ export const activityWords = dictionary(
     noise: "不符合协议的输出行",
     retryOf: "重试自",
     retriedAs: "重试为",
-    schedule: "定时任务",
     relatedNone: "没有其他相关内容。",
   },
 );

@@ -12,9 +12,9 @@ import { AlwaysDialog } from "./always";
 import { DenyNote } from "./note";
 import { areHeld, isDeliberate } from "./press-guard";
 import { RuleText } from "./rule-text";
-import type { Approval } from "./types";
 import { approvalPath } from "./use-approval";
 import { approvalWords as words } from "./words";
+import type { Approval } from "./types";
 
 /** Hears that an approval was answered: how, unless somebody else was faster. */
 export type Settle = (id: string, effect?: "allow" | "deny") => Promise<void> | void;

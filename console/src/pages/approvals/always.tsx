@@ -1,5 +1,6 @@
 /** Before a rule is kept: exactly which, and how many past calls it would have let through. */
 import { useSignal } from "@preact/signals";
+import type { RuleTarget } from "toolyard-client";
 import { withQuery } from "../../lib/api";
 import { useResource } from "../../lib/resource";
 import { Button } from "../../ui/button";
@@ -7,7 +8,6 @@ import { Dialog } from "../../ui/dialog";
 import { Fault } from "../../ui/state";
 import { RuleText } from "./rule-text";
 import { useToolNames } from "./tool-names";
-import type { RuleSpec } from "./types";
 import { approvalWords as words } from "./words";
 
 export function AlwaysDialog({
@@ -15,14 +15,14 @@ export function AlwaysDialog({
   onClose,
   onConfirm,
 }: {
-  rule: RuleSpec;
+  rule: RuleTarget;
   onClose: () => void;
   onConfirm: () => Promise<void>;
 }) {
   const t = words();
   const tools = useToolNames();
   const fault = useSignal<Error | null>(null);
-  const past = useResource<{ rule: RuleSpec; matched: number; looked_at: number }>(
+  const past = useResource<{ rule: RuleTarget; matched: number; looked_at: number }>(
     withQuery("/v1/approvals/rules/preview", { tool: rule.tool, command: rule.command }),
   );
   return (

@@ -2,7 +2,7 @@
 import { hasScope } from "../../lib/api";
 import { callerName } from "../../lib/caller";
 import { chatLink } from "../../lib/chat-link";
-import type { Envelope } from "../../lib/envelope";
+import type { Envelope } from "toolyard-client";
 import { useResource } from "../../lib/resource";
 import { revealHidden } from "../../lib/hidden-characters";
 import { useMemo } from "preact/hooks";
@@ -13,8 +13,8 @@ import { MessageText } from "../../ui/message-text";
 import { Ago } from "../../ui/time";
 import { Body } from "./card";
 import { answeredBy } from "./outcome";
-import type { Approval } from "./types";
 import { approvalWords as words, whyOf } from "./words";
+import type { Approval } from "./types";
 
 export function Answered({ one }: { one: Approval }) {
   const t = words();

@@ -2,13 +2,13 @@
  * inside their box; nothing is cut. What is masked says so and how long it is, and its owner can reveal it. */
 import "./style.css";
 import { useSignal } from "@preact/signals";
+import type { MaskedText } from "toolyard-client";
 import { hasHidden, formatJson, revealHidden } from "../../lib/hidden-characters";
 import { api, hasScope } from "../../lib/api";
 import { joinWords } from "../../lib/language";
 import { Button, CopyButton } from "../../ui/button";
 import { Fault, Notice } from "../../ui/state";
 import { holdPresses } from "./press-guard";
-import type { MaskedText } from "./types";
 import { approvalWords as words } from "./words";
 
 export function Arguments({

@@ -1,5 +1,6 @@
 /** A rule made or changed by hand: a tool, perhaps one command of it, and what becomes of its calls. */
 import { useSignal } from "@preact/signals";
+import type { RuleRow, RuleTarget } from "toolyard-client";
 import { api } from "../../lib/api";
 import { Button } from "../../ui/button";
 import { Dialog } from "../../ui/dialog";
@@ -7,7 +8,6 @@ import { Select } from "../../ui/field";
 import { Fault } from "../../ui/state";
 import { RuleText } from "./rule-text";
 import { SuggestField, useToolNames } from "./tool-names";
-import type { Rule, RuleSpec } from "./types";
 import { approvalWords as words } from "./words";
 
 export function NewRule({
@@ -15,19 +15,19 @@ export function NewRule({
   onClose,
   onSaved,
 }: {
-  before: Rule | null;
+  before: RuleRow | null;
   onClose: () => void;
   onSaved: () => void;
 }) {
   const t = words();
   const tools = useToolNames();
-  const rule = useSignal<RuleSpec>({
+  const rule = useSignal<RuleTarget>({
     tool: before?.tool ?? "",
     command: before?.command ?? "",
     effect: before?.effect ?? "deny",
   });
   const fault = useSignal<Error | null>(null);
-  const change = (part: Partial<RuleSpec>) => (rule.value = { ...rule.value, ...part });
+  const change = (part: Partial<RuleTarget>) => (rule.value = { ...rule.value, ...part });
   const save = async () => {
     await api("/v1/approvals/rules", {
       body: { ...rule.value, tool: rule.value.tool.trim(), command: rule.value.command.trim() },
@@ -57,7 +57,7 @@ export function NewRule({
       <Select
         label={t.effect}
         value={rule.value.effect}
-        onInput={(effect) => change({ effect: effect as RuleSpec["effect"] })}
+        onInput={(effect) => change({ effect: effect as RuleTarget["effect"] })}
         options={[
           { value: "deny", name: t.deny },
           { value: "allow", name: t.allow },

@@ -1,12 +1,12 @@
 /** "Would this call ask?" The server judges a call that nobody makes. */
 import { useSignal } from "@preact/signals";
+import type { RuleTarget } from "toolyard-client";
 import { api } from "../../lib/api";
 import { Button } from "../../ui/button";
 import { TextArea } from "../../ui/field";
 import { Fault, Notice } from "../../ui/state";
 import { RuleText } from "./rule-text";
 import { SuggestField, useToolNames } from "./tool-names";
-import type { RuleSpec } from "./types";
 import { approvalWords as words, whyOf } from "./words";
 
 interface Verdict {
@@ -14,7 +14,7 @@ interface Verdict {
   effect: "run" | "ask" | "deny";
   because: string;
   reason: string;
-  rule: RuleSpec | null;
+  rule: RuleTarget | null;
 }
 
 export function RuleTest() {

@@ -1,12 +1,18 @@
 /** A rule as it is kept: its effect, its tool, its command. */
+import type { RuleTarget, ToolSummary } from "toolyard-client";
 import { revealHidden } from "../../lib/hidden-characters";
 import { Chip } from "../../ui/chip";
-import type { ToolName } from "./tool-names";
-import { ruleName, type RuleSpec } from "./types";
+import { ruleName } from "./types";
 import { approvalWords as words } from "./words";
 
 /** `tools` are those that there are: only a tool with commands has all of them allowed. */
-export function RuleText({ rule, tools }: { rule: RuleSpec; tools: readonly ToolName[] }) {
+export function RuleText({
+  rule,
+  tools,
+}: {
+  rule: RuleTarget;
+  tools: readonly Pick<ToolSummary, "name" | "commands">[];
+}) {
   const t = words();
   const hasCommands = !!tools.find((one) => one.name === rule.tool)?.commands?.length;
   return (

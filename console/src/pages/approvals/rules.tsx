@@ -1,5 +1,6 @@
 /** The rules that answer by themselves: what they say, how often they did, and how to end them. */
 import { useSignal } from "@preact/signals";
+import type { RuleRow, ToolSummary } from "toolyard-client";
 import { api } from "../../lib/api";
 import { useResource } from "../../lib/resource";
 import { showToast } from "../../lib/toast";
@@ -12,16 +13,16 @@ import { Ago } from "../../ui/time";
 import { NewRule } from "./new-rule";
 import { RuleText } from "./rule-text";
 import { RuleTest } from "./rule-test";
-import { useToolNames, type ToolName } from "./tool-names";
-import { ruleName, type Rule } from "./types";
+import { useToolNames } from "./tool-names";
+import { ruleName } from "./types";
 import { approvalWords as words } from "./words";
 
 export function Rules() {
   const t = words();
-  const rules = useResource<{ data: Rule[] }>("/v1/approvals/rules", ["approval.", "call.finished"]);
+  const rules = useResource<{ data: RuleRow[] }>("/v1/approvals/rules", ["approval.", "call.finished"]);
   const tools = useToolNames();
-  const writing = useSignal<Rule | "new" | null>(null);
-  const ending = useSignal<Rule | null>(null);
+  const writing = useSignal<RuleRow | "new" | null>(null);
+  const ending = useSignal<RuleRow | null>(null);
   const all = rules.value?.data ?? [];
   return (
     <>
@@ -41,7 +42,7 @@ export function Rules() {
         (all.length ? (
           <ul class="apr-rules">
             {all.map((rule) => (
-              <RuleRow
+              <RuleEntry
                 key={rule.id}
                 rule={rule}
                 tools={tools}
@@ -89,14 +90,14 @@ export function Rules() {
   );
 }
 
-function RuleRow({
+function RuleEntry({
   rule,
   tools,
   onEdit,
   onRevoke,
 }: {
-  rule: Rule;
-  tools: readonly ToolName[];
+  rule: RuleRow;
+  tools: readonly ToolSummary[];
   onEdit: () => void;
   onRevoke: () => void;
 }) {
@@ -132,8 +133,8 @@ function RevokeDialog({
   onClose,
   onDone,
 }: {
-  rule: Rule;
-  tools: readonly ToolName[];
+  rule: RuleRow;
+  tools: readonly ToolSummary[];
   onClose: () => void;
   onDone: () => void;
 }) {
@@ -165,7 +166,7 @@ function RevokeDialog({
 }
 
 /** The rules as a file, without what only this server knows of them. */
-function exportRules(rules: readonly Rule[]): void {
+function exportRules(rules: readonly RuleRow[]): void {
   const exported = rules.filter((rule) => !rule.chat).map(({ tool, command, effect }) => ({ tool, command, effect }));
   const link = document.createElement("a");
   link.href = URL.createObjectURL(

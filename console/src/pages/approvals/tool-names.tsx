@@ -1,16 +1,12 @@
 /** The tools that there are, to choose from while writing a name. */
 import { useId } from "preact/hooks";
+import type { ToolSummary } from "toolyard-client";
 import { hasScope } from "../../lib/api";
 import { useResource } from "../../lib/resource";
 import { TextField } from "../../ui/field";
 
-export interface ToolName {
-  name: string;
-  commands?: string[];
-}
-
-export function useToolNames(): readonly ToolName[] {
-  return useResource<{ data: ToolName[] }>(hasScope("tools") ? "/v1/tool-summaries" : null).value?.data ?? [];
+export function useToolNames(): readonly ToolSummary[] {
+  return useResource<{ data: ToolSummary[] }>(hasScope("tools") ? "/v1/tool-summaries" : null).value?.data ?? [];
 }
 
 export function SuggestField({

@@ -6,8 +6,8 @@ import { api, type ApiError } from "../../lib/api";
 import { subscribe } from "../../lib/events";
 import { useRecords, type State } from "../../lib/resource";
 import { holdPresses } from "./press-guard";
-import type { Approval } from "./types";
 import { approvalPath } from "./use-approval";
+import type { Approval } from "./types";
 
 export interface Inbox {
   state: State;

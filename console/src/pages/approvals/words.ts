@@ -111,7 +111,8 @@ export const approvalWords = dictionary(
     save: "Save",
     protectedTitle: "Protected locations",
     protectedText:
-      "Writing to settings, shell profiles, .git, .ssh and similar locations needs approval every time: allow rules do not apply to them.",
+      "Writing to settings, shell profiles, .git, .ssh and similar locations needs approval every " +
+      "time: allow rules do not apply to them.",
     trial: "Would this call need approval?",
     trialText: "Checked as a call from a chat. Nothing runs.",
     argumentsJson: "Arguments as JSON",

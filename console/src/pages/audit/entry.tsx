@@ -1,13 +1,13 @@
 /** One entry: when, what was done, by whom and from where, and what it was about. */
+import type { AuditRow } from "toolyard-client";
 import { callerName } from "../../lib/caller";
 import { revealHidden } from "../../lib/hidden-characters";
 import { stateWord } from "../../ui/chip";
 import { Ago } from "../../ui/time";
 import { formatDetail, linkOf, subjectOf } from "./format";
-import type { AuditEntry } from "./types";
 import { actionWord, levelWord, wayWord, words } from "./words";
 
-export function EntryRow({ entry }: { entry: AuditEntry }) {
+export function EntryRow({ entry }: { entry: AuditRow }) {
   const t = words();
   const { state, confinement, ...rest } = entry.detail;
   const facts = formatDetail(rest);

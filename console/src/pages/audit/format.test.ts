@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
+import type { AuditRow } from "toolyard-client";
 import { formatDetail, linkOf, subjectOf } from "./format";
-import type { AuditEntry } from "./types";
 
-const entry: AuditEntry = {
+const entry: AuditRow = {
   id: "audit_1",
   at: 0,
   action: "plugin.allowed",

@@ -1,15 +1,15 @@
 /** Parts of an entry as people read them. */
+import type { AuditRow } from "toolyard-client";
 import { callerName } from "../../lib/caller";
 import { joinWords } from "../../lib/language";
 import { messageIn, messageText } from "../../lib/messages";
 import { factWords, factValue } from "./facts";
-import type { AuditEntry } from "./types";
 
 const MAX_LENGTH = 200;
 const HIDDEN = new Set(["call_id", "name", "reason_code", "reason_params"]); // shown elsewhere, or not for people
 
 /** The tool, plugin or other thing that an entry is about; ids say nothing to people and are left out. */
-export function subjectOf(entry: AuditEntry): string {
+export function subjectOf(entry: AuditRow): string {
   if (entry.action.startsWith("key."))
     return typeof entry.detail.name === "string" ? entry.detail.name : callerName(`key:${entry.target}`);
   if (entry.tool || entry.plugin) return entry.tool || entry.plugin;
@@ -17,7 +17,7 @@ export function subjectOf(entry: AuditEntry): string {
 }
 
 /** The place where there is more about an entry; empty if there is none. */
-export function linkOf(entry: AuditEntry): string {
+export function linkOf(entry: AuditRow): string {
   if (entry.action === "call.run") return `/activity?call=${encodeURIComponent(entry.target)}`;
   if (entry.action.startsWith("schedule.")) return `/schedule?schedule=${encodeURIComponent(entry.target)}`;
   const call = entry.detail.call_id;

@@ -2,6 +2,7 @@
 import "./style.css";
 import { useSignal } from "@preact/signals";
 import { useEffect, useMemo, useRef } from "preact/hooks";
+import type { AuditRow } from "toolyard-client";
 import { withQuery } from "../../lib/api";
 import { useRecords } from "../../lib/resource";
 import { queryParam, setQuery } from "../../lib/router";
@@ -9,7 +10,7 @@ import { Button } from "../../ui/button";
 import { Search } from "../../ui/field";
 import { Empty, Fault, Loading } from "../../ui/state";
 import { EntryRow } from "./entry";
-import { GROUPS, type AuditEntry } from "./types";
+import { GROUPS } from "./types";
 import { groupWords, words } from "./words";
 
 const SPANS: Record<string, number> = { day: 86400, week: 7 * 86400, month: 30 * 86400 };
@@ -22,7 +23,7 @@ export default function AuditPage() {
   // Fixed when it is chosen: a border that moved each second would load the list each second.
   const since = useMemo(() => (SPANS[span] ? Math.floor(Date.now() / 1000) - SPANS[span] : null), [span]);
   const only = action === "decisions" ? "decisions" : null;
-  const entries = useRecords<AuditEntry>(
+  const entries = useRecords<AuditRow>(
     withQuery("/v1/audit", { limit: 100, text, since, only, action: only ? null : action }),
     [],
   );

@@ -1,5 +1,6 @@
 /** Assistants to start a chat with, and the dialogs in which they are created, edited, duplicated and deleted. */
 import { useSignal } from "@preact/signals";
+import type { AssistantRow } from "toolyard-client";
 import { useResource } from "../../lib/resource";
 import { showToast } from "../../lib/toast";
 import { Button, IconButton } from "../../ui/button";
@@ -7,15 +8,7 @@ import { Dialog } from "../../ui/dialog";
 import { Select, TextField } from "../../ui/field";
 import { Icon } from "../../ui/icon";
 import { Empty, Fault, Loading } from "../../ui/state";
-import {
-  applyAssistant,
-  deleteAssistant,
-  newDraft,
-  saveAssistant,
-  toDraft,
-  type AssistantDraft,
-  type StoredAssistant,
-} from "./assistants";
+import { applyAssistant, deleteAssistant, newDraft, saveAssistant, toDraft, type AssistantDraft } from "./assistants";
 import type { Conversation } from "./conversation";
 import { chatModels } from "./models";
 import { OptionFields } from "./option-fields";
@@ -35,7 +28,7 @@ export function AssistantPicker({
   onNew: () => void;
 }) {
   const t = composeWords();
-  const { value } = useResource<{ data: StoredAssistant[] }>(PATH, TOPICS);
+  const { value } = useResource<{ data: AssistantRow[] }>(PATH, TOPICS);
   if (!value) return null;
   const chosen = conversation.settings.value.assistant;
   return (
@@ -66,7 +59,7 @@ export function AssistantPicker({
 /** The name of the assistant that a chat was started with, as long as there is one. */
 export function AssistantName({ conversation }: { conversation: Conversation }) {
   const { assistant } = conversation.settings.value;
-  const { value } = useResource<{ data: StoredAssistant[] }>(assistant ? PATH : null, TOPICS);
+  const { value } = useResource<{ data: AssistantRow[] }>(assistant ? PATH : null, TOPICS);
   const name = assistant && value?.data.find((one) => one.id === assistant)?.name;
   if (!name) return null;
   const label = composeWords().startedWith(name);
@@ -81,9 +74,9 @@ export function AssistantName({ conversation }: { conversation: Conversation }) 
 /** The list of assistants, or the one that is edited; `draft` opens the dialog with a new one. */
 export function AssistantsDialog({ draft, onClose }: { draft: AssistantDraft | null; onClose: () => void }) {
   const t = composeWords();
-  const assistants = useResource<{ data: StoredAssistant[] }>(PATH, TOPICS);
+  const assistants = useResource<{ data: AssistantRow[] }>(PATH, TOPICS);
   const editing = useSignal<AssistantDraft | null>(draft);
-  const removing = useSignal<StoredAssistant | null>(null);
+  const removing = useSignal<AssistantRow | null>(null);
   const leave = () => {
     if (draft) return onClose();
     editing.value = removing.value = null;
@@ -190,7 +183,7 @@ function Editor({ draft, onClose }: { draft: AssistantDraft; onClose: () => void
   );
 }
 
-function Removal({ assistant, onClose }: { assistant: StoredAssistant; onClose: () => void }) {
+function Removal({ assistant, onClose }: { assistant: AssistantRow; onClose: () => void }) {
   const t = composeWords();
   const remove = async () => {
     await deleteAssistant(assistant.id);

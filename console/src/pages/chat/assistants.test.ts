@@ -1,8 +1,9 @@
 import { expect, test } from "vitest";
-import { newDraft, toBody, toDraft, type StoredAssistant } from "./assistants";
+import type { AssistantRow } from "toolyard-client";
+import { newDraft, toBody, toDraft } from "./assistants";
 import { SETTINGS } from "./model";
 
-const STORED: StoredAssistant = {
+const STORED: AssistantRow = {
   id: "a1",
   name: "Reviewer",
   instructions: "Review.",
@@ -13,10 +14,12 @@ const STORED: StoredAssistant = {
   max_tokens: 5,
   reasoning_effort: "low",
   reply: "json",
+  created: 1,
+  updated: 1,
 };
 
 test("an assistant that is read and written stays the same", () =>
-  expect({ id: "a1", ...toBody(toDraft(STORED)) }).toEqual(STORED));
+  expect({ id: "a1", created: 1, updated: 1, ...toBody(toDraft(STORED)) }).toEqual(STORED));
 
 test.each([
   ["all", null],

@@ -1,22 +1,10 @@
 /** Assistants: chat options under a name, kept on the server for each key. */
+import type { AssistantRow } from "toolyard-client";
 import { api } from "../../lib/api";
 import type { Conversation } from "./conversation";
-import { SETTINGS, type Mode, type Settings } from "./model";
+import { SETTINGS, type Settings } from "./model";
 import { usualModel } from "./models";
-import type { Effort, ReplyForm } from "./reply-options";
 
-export interface StoredAssistant {
-  id: string;
-  name: string;
-  instructions: string;
-  model: string;
-  tools: string[] | null;
-  mode: Mode;
-  temperature: number | null;
-  max_tokens: number | null;
-  reasoning_effort: Effort | null;
-  reply: ReplyForm;
-}
 /** An assistant while it is edited; without an id it is new. */
 export interface AssistantDraft {
   id: string;
@@ -29,7 +17,7 @@ export function newDraft(settings: Settings = SETTINGS, model = ""): AssistantDr
   return { id: "", name: "", model, settings };
 }
 
-export function toDraft(stored: StoredAssistant): AssistantDraft {
+export function toDraft(stored: AssistantRow): AssistantDraft {
   return {
     id: stored.id,
     name: stored.name,
@@ -47,7 +35,7 @@ export function toDraft(stored: StoredAssistant): AssistantDraft {
   };
 }
 
-export function toBody({ name, model, settings }: AssistantDraft): Omit<StoredAssistant, "id"> {
+export function toBody({ name, model, settings }: AssistantDraft): Omit<AssistantRow, "id" | "created" | "updated"> {
   const { tools } = settings;
   return {
     name: name.trim(),
@@ -62,7 +50,7 @@ export function toBody({ name, model, settings }: AssistantDraft): Omit<StoredAs
   };
 }
 
-export function saveAssistant(draft: AssistantDraft): Promise<StoredAssistant> {
+export function saveAssistant(draft: AssistantDraft): Promise<AssistantRow> {
   const body = toBody(draft);
   return draft.id
     ? api(`/v1/assistants/${encodeURIComponent(draft.id)}`, { method: "PUT", body })
@@ -74,7 +62,7 @@ export async function deleteAssistant(id: string): Promise<void> {
 }
 
 /** Gives a new chat the options of an assistant; without one, the usual ones. */
-export function applyAssistant(conversation: Conversation, stored: StoredAssistant | null): void {
+export function applyAssistant(conversation: Conversation, stored: AssistantRow | null): void {
   const draft = stored ? toDraft(stored) : newDraft();
   conversation.settings.value = draft.settings;
   conversation.model.value = draft.model || usualModel();

@@ -1,4 +1,5 @@
 /** Files that go with a message: text and PDFs as text, which the server reads; pictures as data. */
+import type { AttachmentContent } from "toolyard-client";
 import { api } from "../../lib/api";
 import { formatBytes } from "../../lib/clock";
 import { UserError } from "../../lib/toast";
@@ -23,11 +24,6 @@ export const MOST_TEXT = 500_000; // characters in one message: a conversation i
 const TEXT_BYTES = 2 * 1024 ** 2; // of a text file that the server looks at
 const PDF_BYTES = 32 * 1024 ** 2;
 
-interface Content extends Omit<Attachment, "kind"> {
-  kind: Attachment["kind"] | "image";
-  image: string;
-}
-
 export async function readUpload(file: File): Promise<ReadFile> {
   const t = composeWords();
   if (isImage(file.type)) return { image: await readPicture(file, file.name) };
@@ -40,7 +36,7 @@ export async function readUpload(file: File): Promise<ReadFile> {
   } catch {
     throw new UserError(t.unreadableFile(file.name));
   }
-  const content = await api<Content>("/v1/attachments", {
+  const content = await api<AttachmentContent>("/v1/attachments", {
     query: { name: file.name.slice(-255) },
     body,
     headers: { "Content-Type": "application/octet-stream" },
@@ -49,10 +45,10 @@ export async function readUpload(file: File): Promise<ReadFile> {
 }
 
 export async function readProjectFile(path: string): Promise<ReadFile> {
-  return readContent(await api<Content>("/v1/project/attachment", { query: { path } }));
+  return readContent(await api<AttachmentContent>("/v1/project/attachment", { query: { path } }));
 }
 
-async function readContent({ image, kind, ...content }: Content): Promise<ReadFile> {
+async function readContent({ image, kind, ...content }: AttachmentContent): Promise<ReadFile> {
   if (kind === "image") return { image: await readPicture(toBlob(image), content.name) };
   return { attachment: { ...content, kind } };
 }

@@ -1,6 +1,7 @@
 /** Tool calls at their place in the answer: one line each, several in a row together. A line keeps its height whatever
  * happens to its call; what a call asks or brings stands under all of them. */
 import { useSignal } from "@preact/signals";
+import type { CallDetail } from "toolyard-client";
 import { api } from "../../lib/api";
 import { isWaiting } from "../../lib/counters";
 import { lazyPage } from "../../lib/lazy-page";
@@ -13,7 +14,6 @@ import { StateChip } from "../../ui/chip";
 import { Icon } from "../../ui/icon";
 import { MediaView } from "../../ui/media";
 import { Elapsed } from "../../ui/time";
-import type { RecordedCall } from "./details";
 import type { Call } from "./model";
 import { TaskChip } from "./task";
 import { taskKey, tasksOf, type ShownTasks } from "./tasks";
@@ -123,8 +123,8 @@ function CallRow({
   const open = useSignal(false);
   const state = stateOf(call, growing);
   const block = async () => {
-    const { arguments: given } = await api<RecordedCall>(`/v1/calls/${encodeURIComponent(call.id)}`);
-    return formatRequest(call.tool, given);
+    const { arguments: given } = await api<CallDetail>(`/v1/calls/${encodeURIComponent(call.id)}`);
+    return formatRequest(call.tool, given as Readonly<Record<string, unknown>>);
   };
   const stop = async () => {
     onMark(call.id, "stopped");

@@ -1,5 +1,6 @@
 /** The use of a model's context: the tokens of the last request, the share of the tools, and when to warn. */
-import type { Message, Usage } from "./model";
+import type { ChatUsage } from "toolyard-client";
+import type { Message } from "./model";
 
 /** The tokens of one request and its reply; null: the provider did not count. */
 export interface TokenUse {
@@ -24,7 +25,10 @@ const PROMPT_SHARE = 0.5;
 const WINDOW_SHARE = 0.2;
 export const NEARLY_FULL = 0.8;
 
-export function toTokenUse(usage: Usage | undefined, offer: { tools: number; tokens: number } | undefined): TokenUse {
+export function toTokenUse(
+  usage: ChatUsage | undefined,
+  offer: { tools: number; tokens: number } | undefined,
+): TokenUse {
   return {
     prompt: usage?.prompt_tokens ?? null,
     completion: usage?.completion_tokens ?? null,

@@ -1,17 +1,10 @@
 /** A conversation in this window: its messages, and how the stored state is merged into it. */
 import { batch, computed, signal, type ReadonlySignal, type Signal } from "@preact/signals";
+import type { ConversationRow } from "toolyard-client";
 import type { ApiError } from "../../lib/api";
 import { linkMessages, newestLeaf, pathTo, type Node } from "./branches";
 import { mergeMessages } from "./merge";
-import {
-  fromStored,
-  SETTINGS,
-  settingsOf,
-  type Message,
-  type Row,
-  type Settings,
-  type StoredConversation,
-} from "./model";
+import { fromStored, SETTINGS, settingsOf, type Message, type Settings, type StoredConversation } from "./model";
 
 /** A message in its own signal, so that a growing reply draws nothing but itself. */
 export interface Cell extends Node {
@@ -46,7 +39,7 @@ export interface Conversation {
   /** Changes a part of what is stored beside the messages. */
   change: (changes: RowChanges) => Promise<void>;
 }
-export type RowChanges = Partial<Pick<Row, "title" | "pinned" | "leaf">>;
+export type RowChanges = Partial<Pick<ConversationRow, "title" | "pinned" | "leaf">>;
 
 export function blankConversation(id: string, fresh: boolean): Conversation {
   const all = signal<readonly Cell[]>([]);

@@ -1,5 +1,6 @@
 /** All of a call: what it changed, what it was given, what it said. Read from the server when the card is opened. */
-import { type Failure, hasScope } from "../../lib/api";
+import type { CallDetail } from "toolyard-client";
+import { hasScope } from "../../lib/api";
 import { approvalLink } from "../../lib/approval-link";
 import { callerName } from "../../lib/caller";
 import { readableText } from "../../lib/envelope-text";
@@ -15,23 +16,10 @@ import { approvalWords } from "../approvals/words";
 import type { Call } from "./model";
 import { words } from "./words";
 
-export interface RecordedCall {
-  id: string;
-  tool: string;
-  state: string;
-  arguments: Record<string, unknown>;
-  text?: string;
-  reason?: string | null;
-  approval?: { id: string; state: string; by?: string | null } | null;
-  undoable?: boolean;
-  undone?: { at: number; by: string } | null;
-  envelope?: { data?: Record<string, unknown>; text: string; error?: Failure; context?: object };
-}
-
 export function CallDetails({ call }: { call: Call }) {
   const t = words();
   const path = call.id && hasScope("tools") ? `/v1/calls/${encodeURIComponent(call.id)}` : null;
-  const { state, value, error, reload } = useResource<RecordedCall>(path, ["call."], (data) => data["id"] === call.id);
+  const { state, value, error, reload } = useResource<CallDetail>(path, ["call."], (data) => data["id"] === call.id);
   if (path && state === "loading") return <Loading rows={2} />;
   if (state === "fault" && !value && error?.status !== 404) return <Fault error={error} retry={reload} />;
   if (!value)
@@ -61,7 +49,7 @@ export function CallDetails({ call }: { call: Call }) {
 }
 
 /** How the call was approved, with the way to all of it. */
-function ApprovalLine({ id, state, by }: NonNullable<RecordedCall["approval"]>) {
+function ApprovalLine({ id, state, by }: NonNullable<CallDetail["approval"]>) {
   const t = approvalWords();
   return (
     <div class="row">

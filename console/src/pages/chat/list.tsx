@@ -1,5 +1,6 @@
 /** The conversations of this key, the pinned ones first: found by words in their messages, opened, changed, imported. */
 import { Fragment } from "preact";
+import type { FoundConversation } from "toolyard-client";
 import { withQuery } from "../../lib/api";
 import { setQuery, queryParam, route } from "../../lib/router";
 import { useRecords } from "../../lib/resource";
@@ -12,7 +13,6 @@ import { ConversationMenu } from "./conversation-menu";
 import { ImportButton } from "./import-button";
 import { groupOf, groupRows } from "./day-groups";
 import { markWords } from "./mark-words";
-import type { FoundRow } from "./model";
 import { words } from "./words";
 import { threadWords } from "./words-thread";
 
@@ -20,7 +20,7 @@ export function ConversationList({ onPick }: { onPick?: () => void }) {
   const t = words(),
     own = threadWords();
   const search = queryParam("q");
-  const records = useRecords<FoundRow>(
+  const records = useRecords<FoundConversation>(
     withQuery("/v1/conversations", { limit: 50, search }),
     ["conversation."],
     undefined,
@@ -99,8 +99,8 @@ export function ConversationList({ onPick }: { onPick?: () => void }) {
 
 const PINNED = 1e12; // seconds, more than any time
 
-const placeByActivity = (row: FoundRow) => row.updated;
-const placePinnedFirst = (row: FoundRow) => row.updated + (row.pinned ? PINNED : 0);
+const placeByActivity = (row: FoundConversation) => row.updated;
+const placePinnedFirst = (row: FoundConversation) => row.updated + (row.pinned ? PINNED : 0);
 
 function Marked({ text, search }: { text: string; search: string }) {
   return <>{markWords(text, search).map((part, at) => (part.hit ? <mark key={at}>{part.text}</mark> : part.text))}</>;

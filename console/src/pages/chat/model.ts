@@ -1,4 +1,5 @@
 /** The parts of a conversation. The server stores messages in this form, without interpreting them. */
+import type { ChatUsage, ConversationRow, Mode } from "toolyard-client";
 import { hasScope, type Failure } from "../../lib/api";
 import type { Attachment } from "./attachments";
 import type { TokenUse } from "./context-use";
@@ -57,11 +58,6 @@ export interface ProviderWait {
   attempts: number;
   next: string;
 }
-export interface Usage {
-  prompt_tokens?: number;
-  completion_tokens?: number;
-  total_tokens?: number;
-}
 
 export interface Message {
   id: string;
@@ -80,7 +76,7 @@ export interface Message {
   cursor: number;
   ended: number;
   model: string;
-  usage: Usage | null;
+  usage: ChatUsage | null;
   /** The tokens of its last request. */
   use: TokenUse | null;
   rounds: number;
@@ -90,8 +86,6 @@ export interface Message {
   wait: ProviderWait | null;
 }
 
-/** The mode: what the calls of a chat may do without approval; the server defines each mode. */
-export type Mode = "ask" | "auto-safe" | "read-only";
 export interface Settings extends ReplyOptions {
   instructions: string;
   tools: "all" | "none" | string[];
@@ -99,25 +93,7 @@ export interface Settings extends ReplyOptions {
   /** The id of the assistant that it was started with; empty: none. */
   assistant: string;
 }
-export interface Row {
-  id: string;
-  title: string;
-  model: string;
-  created: number;
-  updated: number;
-  version: number;
-  messages: number;
-  state: string;
-  pinned: boolean;
-  /** The id of the last message of the branch in view. */
-  leaf: string;
-}
-/** A row of the list; after a search, with the text around the hit and the message that it is in. */
-export interface FoundRow extends Row {
-  snippet: string;
-  message_id: string;
-}
-export interface StoredConversation extends Omit<Row, "messages"> {
+export interface StoredConversation extends Omit<ConversationRow, "messages"> {
   messages: (Partial<Message> & { id: string })[];
   settings: Partial<Settings> & { readOnly?: boolean };
 }

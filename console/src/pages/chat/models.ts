@@ -1,14 +1,8 @@
 /** The models of the server, loaded once for all that need them. */
 import { signal } from "@preact/signals";
+import type { Model } from "toolyard-client";
 import { api } from "../../lib/api";
 import { isForChat } from "../providers/model-kind";
-
-interface Model {
-  id: string;
-  /** False: its provider does not answer. */
-  available?: boolean;
-  [field: string]: unknown;
-}
 
 export const models = signal<readonly Model[]>([]);
 /** Providers that do not answer. */

@@ -1,11 +1,12 @@
 /** The fields of chat options: instructions, tools, mode and replies; the same for a chat and for an assistant. */
 import { useSignal } from "@preact/signals";
+import type { Mode, ReasoningEffort, ReplyForm } from "toolyard-client";
 import { hasScope } from "../../lib/api";
 import { useResource } from "../../lib/resource";
 import { Search, Select, TextArea, TextField } from "../../ui/field";
 import { Fault, Loading } from "../../ui/state";
-import { modeOf, type Mode, type Settings } from "./model";
-import { EFFORTS, parseMaxTokens, parseTemperature, type Effort, type ReplyForm } from "./reply-options";
+import { modeOf, type Settings } from "./model";
+import { EFFORTS, parseMaxTokens, parseTemperature } from "./reply-options";
 import { words } from "./words";
 import { composeWords } from "./words-compose";
 
@@ -63,7 +64,7 @@ function ReplyFields({ settings, onChange }: { settings: Settings; onChange: Cha
   const t = composeWords();
   const temperature = useSignal(settings.temperature?.toString() ?? "");
   const maxTokens = useSignal(settings.maxTokens?.toString() ?? "");
-  const names: Record<Effort, string> = {
+  const names: Record<ReasoningEffort, string> = {
     none: t.effortNone,
     minimal: t.effortMinimal,
     low: t.effortLow,
@@ -106,7 +107,7 @@ function ReplyFields({ settings, onChange }: { settings: Settings; onChange: Cha
           help={t.effortHelp}
           value={settings.effort ?? ""}
           options={[{ value: "", name: t.providerDefault }, ...EFFORTS.map((value) => ({ value, name: names[value] }))]}
-          onInput={(value) => onChange({ effort: (value || null) as Effort | null })}
+          onInput={(value) => onChange({ effort: (value || null) as ReasoningEffort | null })}
         />
         <Select
           label={t.form}

@@ -1,18 +1,17 @@
 /** The options of replies: fields of OpenAI's chat protocol, sent only when they are set, and the form of replies. */
+import type { ReasoningEffort, ReplyForm } from "toolyard-client";
 import type { Settings } from "./model";
 
 export const EFFORTS = ["none", "minimal", "low", "medium", "high", "xhigh"] as const;
-export type Effort = (typeof EFFORTS)[number];
 
 export interface ReplyOptions {
   /** null: the provider's default, here and below. */
   temperature: number | null;
   maxTokens: number | null;
-  effort: Effort | null;
+  effort: ReasoningEffort | null;
   /** json: structured replies, which the server asks the model for. */
   reply: ReplyForm;
 }
-export type ReplyForm = "text" | "json";
 
 export const REPLY_OPTIONS: ReplyOptions = { temperature: null, maxTokens: null, effort: null, reply: "text" };
 

@@ -1,7 +1,8 @@
 /** Applies the chunks of a stream to a message. The same chunks give the same message, so a reply
  * that is read again from its beginning ends as it would have. */
+import type { ChatUsage, SpecialAction } from "toolyard-client";
 import { mediaOf } from "../../lib/media";
-import { canvasIn, type SpecialAction } from "../../lib/special-action";
+import { canvasIn } from "../../lib/special-action";
 import { toTokenUse } from "./context-use";
 import {
   toFault,
@@ -12,7 +13,6 @@ import {
   type ProviderWait,
   type Text,
   type Thinking,
-  type Usage,
 } from "./model";
 import type { TaskName } from "./tasks";
 
@@ -39,7 +39,7 @@ interface ToolEvent extends SpecialAction {
   attempt?: number;
   attempts?: number;
   next?: string;
-  usage?: Usage;
+  usage?: ChatUsage;
   offer?: { tools: number; tokens: number };
 }
 export interface Chunk {
@@ -47,7 +47,7 @@ export interface Chunk {
     delta?: { content?: string | null; reasoning_content?: string | null; reasoning?: string | null };
     finish_reason?: string | null;
   }[];
-  usage?: Usage | null;
+  usage?: ChatUsage | null;
   toolyard?: ToolEvent;
   error?: { message?: string; message_code?: string; message_params?: object; code?: string | null };
 }

@@ -1,8 +1,9 @@
 /** Saves a conversation on the server: one request at a time, the newest state last. If another window was faster, both
  * versions are merged and saved again. */
+import type { ConversationRow } from "toolyard-client";
 import { api, ApiError } from "../../lib/api";
 import { toStoredMessages } from "./stored-messages";
-import type { Row, StoredConversation } from "./model";
+import type { StoredConversation } from "./model";
 import { messagesOf, applyStored, type Conversation, type RowChanges } from "./conversation";
 
 const TRIES = 4;
@@ -31,7 +32,7 @@ export function createSaver(conversation: Conversation): Pick<Conversation, "sav
 }
 
 async function changeConversation(conversation: Conversation, changes: RowChanges): Promise<void> {
-  const row = await api<Row>(`/v1/conversations/${conversation.id}`, { method: "PATCH", body: changes });
+  const row = await api<ConversationRow>(`/v1/conversations/${conversation.id}`, { method: "PATCH", body: changes });
   // If another window has changed it too, its messages are still to be read.
   if (row.version === conversation.version + 1) conversation.version = row.version;
 }
@@ -47,7 +48,7 @@ async function saveConversation(conversation: Conversation): Promise<void> {
         leaf: conversation.cells.peek().at(-1)?.id ?? "",
         version: conversation.version,
       };
-      const row = await api<Row>(`/v1/conversations/${conversation.id}`, { method: "PUT", body });
+      const row = await api<ConversationRow>(`/v1/conversations/${conversation.id}`, { method: "PUT", body });
       conversation.version = row.version;
       conversation.unsaved.value = null;
       return;

@@ -1,5 +1,6 @@
 /** The request as the model received it in each round of the last turn: the system prompt with its placeholders filled,
  * the messages, the tools. Everything is text. */
+import type { ChatDetail, ChatOffer } from "toolyard-client";
 import { setQuery } from "../../lib/router";
 import { useResource } from "../../lib/resource";
 import { Code, Json } from "../../ui/code";
@@ -14,23 +15,10 @@ interface Body {
   tools?: unknown;
   [key: string]: unknown;
 }
-interface Offer {
-  mode: "native" | "text" | "none";
-  tools: string[];
-  tokens: number;
-  left_out: string[];
-}
-interface Kept {
-  id: string;
-  state: string;
-  error: string | null;
-  offer?: Offer;
-  rounds: { sent: Body | string }[];
-}
 
 export function SentRequest({ conversation }: { conversation: Conversation }) {
   const t = words();
-  const { state, value, error, reload } = useResource<Kept>(`/v1/chats/${encodeURIComponent(conversation.id)}`);
+  const { state, value, error, reload } = useResource<ChatDetail>(`/v1/chats/${encodeURIComponent(conversation.id)}`);
   const rounds = value?.rounds ?? [];
   return (
     <Dialog title={t.sentTitle} side onClose={() => setQuery({ open: null })}>
@@ -62,7 +50,7 @@ export function SentRequest({ conversation }: { conversation: Conversation }) {
               <Code text={round.sent} tall />
             </>
           ) : (
-            <Round body={round.sent} />
+            <Round body={round.sent as Body} />
           )}
         </details>
       ))}
@@ -70,7 +58,7 @@ export function SentRequest({ conversation }: { conversation: Conversation }) {
   );
 }
 
-function describeOffer({ mode, tools, tokens }: Offer): string {
+function describeOffer({ mode, tools, tokens }: ChatOffer): string {
   const t = words();
   return mode === "none" ? t.offeredNone : (mode === "native" ? t.offeredNative : t.offeredText)(tools.length, tokens);
 }

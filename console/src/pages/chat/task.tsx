@@ -1,4 +1,5 @@
 /** A task that goes on after its call: a chip with its time, and in its place the result when it comes. */
+import type { TaskRow } from "toolyard-client";
 import { formatDuration, now } from "../../lib/clock";
 import { messageIn } from "../../lib/messages";
 import { mediaOf } from "../../lib/media";
@@ -7,7 +8,7 @@ import { stateWord } from "../../ui/chip";
 import { Icon } from "../../ui/icon";
 import { MessageText } from "../../ui/message-text";
 import { MediaView } from "../../ui/media";
-import { isRunning, taskKey, taskOf, type Task, type TaskName } from "./tasks";
+import { isRunning, taskKey, taskOf, type TaskName } from "./tasks";
 import { words } from "./words";
 
 export function TaskChip({ plugin, task_id }: TaskName) {
@@ -60,11 +61,12 @@ export function TaskChip({ plugin, task_id }: TaskName) {
   );
 }
 
-function resultOf(task: Task): { text: string; media: string[] } {
-  const content = Array.isArray(task.result?.content) ? (task.result.content as unknown[]) : [];
+function resultOf(task: TaskRow): { text: string; media: string[] } {
+  const result = task.result as { content?: unknown; message?: unknown } | null;
+  const content = Array.isArray(result?.content) ? (result.content as unknown[]) : [];
   const texts = content
     .map((part) => (part as { text?: unknown } | null)?.text)
     .filter((text): text is string => typeof text === "string");
-  const message = typeof task.result?.message === "string" ? task.result.message : "";
+  const message = typeof result?.message === "string" ? result.message : "";
   return { text: texts.join("\n") || message, media: mediaOf(content) };
 }

@@ -1,6 +1,7 @@
 /** Tasks that go on after their call, by the placeholder that stands for their result. Live by events; asked for now and
  * then too, for keys that hear no events. */
 import { signal, type Signal } from "@preact/signals";
+import type { TaskRow } from "toolyard-client";
 import { api, ApiError } from "../../lib/api";
 import { subscribe, liveConnection } from "../../lib/events";
 
@@ -9,15 +10,7 @@ export interface TaskName {
   plugin: string;
   task_id: string;
 }
-export interface Task extends TaskName {
-  id: string;
-  state: string;
-  created: number;
-  updated: number;
-  message?: string | null;
-  result?: { message?: unknown; content?: unknown } | null;
-}
-export type KnownTask = Task | "missing" | null;
+export type KnownTask = TaskRow | "missing" | null;
 
 const PLACEHOLDER = /\{\{VCP_ASYNC_RESULT::([^{}\s:]{1,100})::([^{}\s]{1,200})\}\}/;
 const AGAIN_MS = 5000;
@@ -44,7 +37,7 @@ export function taskOf(name: TaskName): Signal<KnownTask> {
 async function refreshTask(key: string): Promise<void> {
   const one = known.get(key)!;
   try {
-    const fresh = await api<Task>(`/v1/tasks/${encodeURIComponent(key)}`),
+    const fresh = await api<TaskRow>(`/v1/tasks/${encodeURIComponent(key)}`),
       had = one.peek();
     if (had === null || had === "missing" || fresh.updated >= had.updated) one.value = fresh; // answers may overtake each other
   } catch (error) {

@@ -1,12 +1,13 @@
 /** A piece of the answer: drawn by the server when it comes near the view, plain until then. */
 import { useSignal } from "@preact/signals";
+import type { RenderedReply } from "toolyard-client";
 import { isPrinting } from "../../lib/printing";
 import { messageIn } from "../../lib/messages";
 import { Button, CopyButton } from "../../ui/button";
 import { Code } from "../../ui/code";
 import { Icon } from "../../ui/icon";
 import { MessageText } from "../../ui/message-text";
-import { DrawnText, useRendered, type RenderedText } from "./use-rendered";
+import { DrawnText, useRendered } from "./use-rendered";
 import type { ShownTasks } from "./tasks";
 import { ThinkingFold } from "./thinking";
 import { words } from "./words";
@@ -66,7 +67,7 @@ function BadJson({
   onAgain,
 }: {
   text: string;
-  error: NonNullable<RenderedText["error"]>;
+  error: NonNullable<RenderedReply["error"]>;
   onMarkdown: () => void;
   onAgain?: () => void;
 }) {

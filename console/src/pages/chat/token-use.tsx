@@ -1,17 +1,17 @@
 /** Token use as a person sees it: of a reply, of the conversation beside Send, in a dialog, and as a warning. */
 import { signal } from "@preact/signals";
+import type { ChatUsage } from "toolyard-client";
 import { Button, IconButton } from "../../ui/button";
 import { Dialog } from "../../ui/dialog";
 import { Icon } from "../../ui/icon";
 import { contextUse, fillsPrompt, NEARLY_FULL, percent, shortCount, type ContextUse } from "./context-use";
 import type { Conversation } from "./conversation";
-import type { Usage } from "./model";
 import { contextWindow } from "./models";
 import { composeWords } from "./words-compose";
 
 const ALMOST_ALL = 0.95;
 
-export function ReplyTokens({ usage }: { usage: Usage | null }) {
+export function ReplyTokens({ usage }: { usage: ChatUsage | null }) {
   const t = composeWords();
   if (!usage?.total_tokens) return null;
   return (

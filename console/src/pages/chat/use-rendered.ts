@@ -2,16 +2,9 @@
  * a second, and less often when drawing takes long; at its end once more, as a whole. What was drawn is remembered. */
 import { batch, useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
+import type { RenderedReply } from "toolyard-client";
 import { api } from "../../lib/api";
 import { language } from "../../lib/language";
-
-export interface RenderedText {
-  ok: boolean;
-  rendered: string;
-  kind: "reply" | "markdown";
-  think: string;
-  error: { message: string; line: number | null; column: number | null } | null;
-}
 
 /** What shows a drawn text: in a file of its own, because an empty chat does not need it. No text counts as drawn before
  * it is there. */
@@ -23,12 +16,12 @@ export async function loadDrawnText(): Promise<void> {
 const LEAST_MS = 250;
 const KEPT = 8_000_000; // characters
 const AT_ONCE = 3;
-const cache = new Map<string, RenderedText>();
+const cache = new Map<string, RenderedReply>();
 const line: (() => void)[] = [];
 let size = 0;
 let busy = 0;
 
-async function renderText(text: string, kind: "auto" | "markdown", partial: boolean): Promise<RenderedText> {
+async function renderText(text: string, kind: "auto" | "markdown", partial: boolean): Promise<RenderedReply> {
   const lang = language.peek() === "zh" ? "zh" : "en";
   const key = `${lang} ${kind} ${text}`;
   const before = cache.get(key);
@@ -37,7 +30,7 @@ async function renderText(text: string, kind: "auto" | "markdown", partial: bool
   busy++;
   try {
     const body = { text, to: "html", kind, partial, lang };
-    const [drawn] = await Promise.all([api<RenderedText>("/v1/reply/render", { body }), loadDrawnText()]);
+    const [drawn] = await Promise.all([api<RenderedReply>("/v1/reply/render", { body }), loadDrawnText()]);
     if (!partial) cacheRendered(key, drawn);
     return drawn;
   } finally {
@@ -46,7 +39,7 @@ async function renderText(text: string, kind: "auto" | "markdown", partial: bool
   }
 }
 
-function cacheRendered(key: string, drawn: RenderedText): void {
+function cacheRendered(key: string, drawn: RenderedReply): void {
   cache.set(key, drawn);
   size += key.length + drawn.rendered.length;
   for (const [old, one] of cache) {
@@ -66,8 +59,8 @@ export interface RenderOptions {
 export function useRendered(
   text: string,
   { growing, cut, visible, kind }: RenderOptions,
-): [RenderedText | "failed" | null, boolean] {
-  const shown = useSignal<RenderedText | "failed" | null>(null);
+): [RenderedReply | "failed" | null, boolean] {
+  const shown = useSignal<RenderedReply | "failed" | null>(null);
   const whole = useSignal(false);
   const latest = useRef({ text, growing, cut, kind });
   latest.current = { text, growing, cut, kind };

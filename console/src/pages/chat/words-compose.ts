@@ -55,7 +55,8 @@ export const composeWords = dictionary(
     formJson: "Structured (JSON)",
     assistants: "Assistants",
     assistantsText:
-      "An assistant is a saved prompt with a model, tools and a mode. The page of a new chat starts one in one press; here you change them.",
+      "An assistant is a saved prompt with a model, tools and a mode. The page of a new chat starts " +
+      "one in one press; here you change them.",
     noAssistants: "No assistants yet",
     newAssistant: "New assistant",
     editAssistant: "Edit assistant",
@@ -91,7 +92,8 @@ export const composeWords = dictionary(
     window: "Context window",
     windowUnknown: "The provider does not say.",
     useHelp:
-      "Tokens as the provider counted them, in all rounds of a reply. The numbers for tools are upper estimates. When the context window is full, start a new chat.",
+      "Tokens as the provider counted them, in all rounds of a reply. The numbers for tools are upper " +
+      "estimates. When the context window is full, start a new chat.",
     noUse: "Nothing was sent yet, or the provider does not count tokens.",
     toolsFill: (tokens: string, share: string) => `Tools take up to ${tokens} tokens, ${share} of the last request.`,
     toolsFillWindow: (tokens: string, share: string) =>

@@ -102,7 +102,8 @@ export const words = dictionary(
     rounds: (n: number) => plural(n, { one: "# tool round", other: "# tool rounds" }),
     stopped: "Stopped",
     tooLong:
-      "The conversation is too long for this model. Start a new chat, choose fewer tools, or use a model with a larger context window.",
+      "The conversation is too long for this model. Start a new chat, choose fewer tools, or use a " +
+      "model with a larger context window.",
     emptyReply: "The model sent an empty reply.",
     gap: "Part of this reply is no longer available.",
     writing: "Generating…",

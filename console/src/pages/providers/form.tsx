@@ -1,5 +1,6 @@
 /** A provider to add or to change. “Save” tests it first: what does not answer is saved only when that is asked for. */
 import { useSignal } from "@preact/signals";
+import type { UpstreamTestResult } from "toolyard-client";
 import { api, ApiError } from "../../lib/api";
 import { draftOf, setDraft } from "../../lib/drafts";
 import { showToast } from "../../lib/toast";
@@ -9,7 +10,7 @@ import { TextArea, TextField } from "../../ui/field";
 import { Fault } from "../../ui/state";
 import { NUMBERS, toDraft, toTable, type FormDraft, type Problem } from "./form-draft";
 import { PresetNotes, PresetPicker } from "./preset-picker";
-import { probe, probes, type Probe } from "./probe";
+import { probe, probes } from "./probe";
 import { ProbeResult } from "./probe-result";
 import {
   freeName,
@@ -47,7 +48,7 @@ export function ProviderForm({
   const t = words();
   const kept = draftKey(provider ? provider.name : null);
   const draft = draftOf<FormDraft>(kept) ?? toDraft(provider);
-  const tested = useSignal<Probe | null>(null);
+  const tested = useSignal<UpstreamTestResult | null>(null);
   const fault = useSignal<ApiError | null>(null);
   const problem = useSignal<Problem | null>(null);
   const preset = presetOf(draft.url);

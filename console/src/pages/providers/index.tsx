@@ -2,6 +2,7 @@
 import "./style.css";
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
+import type { SettingRow } from "toolyard-client";
 import { api, ApiError, hasScope } from "../../lib/api";
 import { draftOf } from "../../lib/drafts";
 import { language } from "../../lib/language";
@@ -24,7 +25,6 @@ import {
   valueOf,
   type Fallbacks,
   type Provider,
-  type Setting,
   type Values,
 } from "./provider";
 import { words } from "./words";
@@ -34,7 +34,7 @@ const LAST_MODEL = "toolyard.model";
 
 export default function Providers() {
   const t = words();
-  const all = useResource<{ settings: Setting[] }>(hasScope("admin") ? "/v1/settings" : null);
+  const all = useResource<{ settings: SettingRow[] }>(hasScope("admin") ? "/v1/settings" : null);
   if (!hasScope("admin"))
     return (
       <div class="page">
@@ -59,7 +59,7 @@ export default function Providers() {
   );
 }
 
-function ProviderList({ settings, reload }: { settings: readonly Setting[]; reload: () => void }) {
+function ProviderList({ settings, reload }: { settings: readonly SettingRow[]; reload: () => void }) {
   const t = words();
   const fault = useSignal<ApiError | null>(null);
   const providers = listProviders(settings);

@@ -1,7 +1,10 @@
 /** Models that cannot chat: embeddings, rerankers, speech, images and moderation, by what their provider says of them or
  * else by their names. */
-const NOT_FOR_CHAT =
-  /embed|rerank|moderation|whisper|transcri|dall-e|stable-diffusion|(^|[/_-])(tts|asr|bge|gte|e5|sora|veo|imagen|flux)([._-]|\d|$)|gpt-image|speech-to|text-to-/i;
+const NOT_FOR_CHAT = new RegExp(
+  "embed|rerank|moderation|whisper|transcri|dall-e|stable-diffusion|(^|[/_-])(tts|asr|bge|" +
+    "gte|e5|sora|veo|imagen|flux)([._-]|\\d|$)|gpt-image|speech-to|text-to-",
+  "i",
+);
 const OTHER_TYPES = new Set([
   "embedding",
   "embeddings",

@@ -1,15 +1,15 @@
 /** What a test of a provider brought: its models, or its own words and what to do about them. */
+import type { UpstreamTestResult } from "toolyard-client";
 import { formatDuration } from "../../lib/clock";
 import { revealHidden } from "../../lib/hidden-characters";
 import { messageIn } from "../../lib/messages";
 import { MessageText } from "../../ui/message-text";
 import { Notice } from "../../ui/state";
-import type { Probe } from "./probe";
 import { words } from "./words";
 
 const SHOWN = 12;
 
-export function ProbeResult({ result }: { result: Probe }) {
+export function ProbeResult({ result }: { result: UpstreamTestResult }) {
   const t = words();
   if (!result.ok)
     return (

@@ -1,23 +1,16 @@
 /** Tests of providers: the server asks them for their models, with the settings as they are or as they would be. */
 import { signal } from "@preact/signals";
+import type { UpstreamTestResult } from "toolyard-client";
 import { api, type ApiError } from "../../lib/api";
 import type { Values } from "./provider";
 
-export interface Probe {
-  ok: boolean;
-  models: string[];
-  error: string;
-  hint: string;
-  status: number | null;
-  ms: number;
-}
-export type ProbeState = Probe | "running" | { fault: ApiError };
+export type ProbeState = UpstreamTestResult | "running" | { fault: ApiError };
 
 /** The last test of each stored provider, by its name. */
 export const probes = signal<Readonly<Record<string, ProbeState>>>({});
 
-export function probe(name: string, values: Values = {}): Promise<Probe> {
-  return api<Probe>("/v1/upstream/test", { body: { name, values } });
+export function probe(name: string, values: Values = {}): Promise<UpstreamTestResult> {
+  return api<UpstreamTestResult>("/v1/upstream/test", { body: { name, values } });
 }
 
 /** The models that a provider listed last: they stay in sight while it is tested again. */

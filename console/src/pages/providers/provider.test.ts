@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import type { SettingRow } from "toolyard-client";
 import { PRESETS } from "./presets";
 import {
   freeName,
@@ -11,15 +12,14 @@ import {
   storeValues,
   titleOf,
   toProviderUrl,
-  type Setting,
 } from "./provider";
 
-const setting = (name: string, value: unknown, source = "file", variable = ""): Setting => ({
-  name,
-  value,
-  source,
-  variable,
-});
+const setting = (
+  name: string,
+  value: SettingRow["value"],
+  source: SettingRow["source"] = "file",
+  variable = "",
+): Pick<SettingRow, "name" | "value" | "source" | "variable"> => ({ name, value, source, variable });
 const SETTINGS = [
   setting("upstream_url", "https://api.openai.com/v1", "env", "OPENAI_BASE_URL"),
   setting("upstream_key", "[masked]"),

@@ -1,5 +1,6 @@
 /** Providers as the settings have them, and the changes of the settings that add, edit or remove one. The server masks
  * every secret; where a change still has the mask, it keeps what it stores. */
+import type { SettingRow } from "toolyard-client";
 import { isForChat } from "./model-kind";
 import { presetName, PRESETS, type Preset } from "./presets";
 
@@ -30,20 +31,17 @@ export interface Provider {
   /** The environment variable that sets it, which only a restart changes. */
   variable: string;
 }
-export interface Setting {
-  name: string;
-  value: unknown;
-  source: string;
-  variable: string;
-}
 export type Values = Record<string, unknown>;
 export type Fallbacks = Readonly<Record<string, readonly string[]>>;
 
-export function valueOf<T>(settings: readonly Setting[], name: string): T | null {
+/** What is read of a setting here. */
+type StoredSetting = Pick<SettingRow, "name" | "value" | "source" | "variable">;
+
+export function valueOf<T>(settings: readonly StoredSetting[], name: string): T | null {
   return (settings.find((one) => one.name === name)?.value ?? null) as T | null;
 }
 
-export function listProviders(settings: readonly Setting[]): Provider[] {
+export function listProviders(settings: readonly StoredSetting[]): Provider[] {
   const named = Object.entries(valueOf<Record<string, Table>>(settings, "upstreams") ?? {}).map(
     ([name, table]): Provider => ({ name, table: clean(table), variable: "" }),
   );
@@ -188,8 +186,11 @@ export function modelId(provider: string, model: string): string {
   return provider ? `${provider}/${model}` : model;
 }
 
-const NOT_FOR_CHAT =
-  /embed|tts|whisper|dall-e|image|moderation|rerank|audio|realtime|transcri|davinci|babbage|search|ocr|asr|video|speech|bge-|wan\d|flux|veo|imagen|aqa/i;
+const NOT_FOR_CHAT = new RegExp(
+  "embed|tts|whisper|dall-e|image|moderation|rerank|audio|realtime|transcri|davinci|babbage|" +
+    "search|ocr|asr|video|speech|bge-|wan\\d|flux|veo|imagen|aqa",
+  "i",
+);
 
 /** The model to begin with: one that the preset prefers, else the first that looks like one for chats, if any does. */
 export function pickModel(models: readonly string[], preset?: Preset): string {

@@ -1,6 +1,7 @@
 /** A schedule is made, changed or made anew from another: `?form=new`, `edit:ID`, `copy:ID`. */
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
+import type { ScheduleRow, ToolRow } from "toolyard-client";
 import { api } from "../../lib/api";
 import { useResource } from "../../lib/resource";
 import { setQuery } from "../../lib/router";
@@ -13,9 +14,8 @@ import { Fault, Loading, Notice } from "../../ui/state";
 import { callSchema } from "../../ui/schema/command";
 import { commandsOf } from "../tools/commands";
 import { helpOf } from "../tools/translation";
-import type { Tool } from "../tools/types";
 import { ArgumentsField } from "./arguments-field";
-import { schedulePath, type Schedule } from "./types";
+import { schedulePath } from "./types";
 import { usePreview } from "./use-preview";
 import { WhenField, type When } from "./when-field";
 import { scheduleWords as words } from "./words";
@@ -26,7 +26,7 @@ const NONE: Problems = new Map();
 export function Form({ form }: { form: string }) {
   const [kind, id = ""] = form.split(/:(.*)/s) as [string, string?];
   const t = words();
-  const before = useResource<Schedule>(id ? schedulePath(id) : null);
+  const before = useResource<ScheduleRow>(id ? schedulePath(id) : null);
   const close = () => setQuery({ form: null });
   if (id && !before.value) {
     return (
@@ -38,9 +38,9 @@ export function Form({ form }: { form: string }) {
   return <Fields key={form} before={before.value} isEdit={kind === "edit"} onClose={close} />;
 }
 
-function Fields({ before, isEdit, onClose }: { before: Schedule | null; isEdit: boolean; onClose: () => void }) {
+function Fields({ before, isEdit, onClose }: { before: ScheduleRow | null; isEdit: boolean; onClose: () => void }) {
   const t = words();
-  const tools = useResource<{ data: Tool[] }>("/v1/tools");
+  const tools = useResource<{ data: ToolRow[] }>("/v1/tools");
   const tool = useSignal(before?.tool ?? "");
   const given = useSignal<Values>((before?.arguments ?? {}) as Values);
   const isRight = useSignal(true);

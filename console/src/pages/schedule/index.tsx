@@ -1,4 +1,5 @@
 /** Schedule: what will run and when, what was missed and why, what has run. */
+import type { ScheduleRow } from "toolyard-client";
 import "./style.css";
 import { withQuery } from "../../lib/api";
 import { useRecords } from "../../lib/resource";
@@ -10,7 +11,7 @@ import { Form } from "./form";
 import { Panel } from "./panel";
 import { Row } from "./row";
 import { Strip } from "./strip";
-import { schedulePath, TABS, type Schedule, type Tab } from "./types";
+import { schedulePath, TABS, type Tab } from "./types";
 import { useUpcoming } from "./use-upcoming";
 import { dayOf } from "./when";
 import { scheduleWords as words } from "./words";
@@ -18,7 +19,7 @@ import { scheduleWords as words } from "./words";
 export default function SchedulePage() {
   const t = words();
   const tab = (queryParam("tab") in TABS ? queryParam("tab") : "next") as Tab;
-  const upcoming = useRecords<Schedule>(
+  const upcoming = useRecords<ScheduleRow>(
     withQuery("/v1/schedules", { limit: 200, state: TABS.next }),
     ["schedule.", "approval."],
     schedulePath,
@@ -63,7 +64,7 @@ export default function SchedulePage() {
   );
 }
 
-type List = ReturnType<typeof useRecords<Schedule>>;
+type List = ReturnType<typeof useRecords<ScheduleRow>>;
 
 function UpcomingList({ list, days }: { list: List; days: ReadonlySet<string> }) {
   const t = words();
@@ -101,7 +102,7 @@ function UpcomingList({ list, days }: { list: List; days: ReadonlySet<string> })
 }
 
 /** Running and waiting schedules come first, then the next ones; paused ones come last. */
-function order(one: Schedule): number {
+function order(one: ScheduleRow): number {
   return one.state === "running" ? -Infinity : (one.due ?? Infinity);
 }
 
@@ -112,7 +113,7 @@ function compare(a: number, b: number): number {
 
 function EndedList({ tab }: { tab: "missed" | "past" }) {
   const t = words();
-  const list = useRecords<Schedule>(
+  const list = useRecords<ScheduleRow>(
     withQuery("/v1/schedules", { limit: 50, state: TABS[tab] }),
     ["schedule."],
     schedulePath,
@@ -134,7 +135,7 @@ function EndedList({ tab }: { tab: "missed" | "past" }) {
   );
 }
 
-function Rows({ list, rows, empty }: { list: List; rows: readonly Schedule[]; empty: preact.ComponentChildren }) {
+function Rows({ list, rows, empty }: { list: List; rows: readonly ScheduleRow[]; empty: preact.ComponentChildren }) {
   const t = words();
   return (
     <>

@@ -1,6 +1,7 @@
 /** One schedule, whole, with its runs and all that can be done with it. */
 import { approvalLink } from "../../lib/approval-link";
 import { useSignal } from "@preact/signals";
+import type { ScheduleDetail } from "toolyard-client";
 import { chatLink } from "../../lib/chat-link";
 import { formatAbsolute, formatDuration } from "../../lib/clock";
 import { useResource } from "../../lib/resource";
@@ -19,13 +20,13 @@ import { Arguments } from "../approvals/arguments";
 import { runAction } from "./actions";
 import { cronWords } from "./cron-words";
 import { Condition, lateReason, TimeLeft, reasonOf } from "./row";
-import { schedulePath, type Schedule } from "./types";
+import { schedulePath } from "./types";
 import { formatIso } from "./when";
 import { scheduleWords as words } from "./words";
 
 export function Panel({ id }: { id: string }) {
   const t = words();
-  const detail = useResource<Schedule>(
+  const detail = useResource<ScheduleDetail>(
     schedulePath(id),
     ["schedule.", "approval."],
     (data) => data.id === id || String(data.id).startsWith("approval_"),
@@ -127,7 +128,7 @@ export function Panel({ id }: { id: string }) {
   );
 }
 
-function ScheduleView({ one }: { one: Schedule }) {
+function ScheduleView({ one }: { one: ScheduleDetail }) {
   const t = words();
   const repeats = one.cron ? cronWords(one.cron) : null;
   const why = reasonOf(one);

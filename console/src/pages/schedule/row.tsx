@@ -1,4 +1,5 @@
 /** One schedule in the list. */
+import type { LateReason, ScheduleRow, ScheduleRun } from "toolyard-client";
 import { formatAbsolute, formatDuration, now } from "../../lib/clock";
 import { messageIn, messageText } from "../../lib/messages";
 import { route } from "../../lib/router";
@@ -9,11 +10,11 @@ import { StateChip } from "../../ui/chip";
 import { Ago } from "../../ui/time";
 import { runAction } from "./actions";
 import { cronWords } from "./cron-words";
-import { conditionOf, summary, type Late, type Run, type Schedule } from "./types";
+import { conditionOf, summary } from "./types";
 import { formatIso } from "./when";
 import { scheduleWords as words } from "./words";
 
-export function Row({ one }: { one: Schedule }) {
+export function Row({ one }: { one: ScheduleRow }) {
   const t = words();
   const last = one.runs[one.runs.length - 1];
   const why = reasonOf(one);
@@ -63,13 +64,13 @@ export function Row({ one }: { one: Schedule }) {
 }
 
 /** The condition of a schedule: its state, or what delays it. */
-export function Condition({ one }: { one: Schedule }) {
+export function Condition({ one }: { one: ScheduleRow }) {
   const condition = conditionOf(one, now.value);
   return <StateChip state={condition === "blocked" ? "approval" : condition} />;
 }
 
 /** Until its time, as long as there is one ahead; since its time, when it should have begun. */
-export function TimeLeft({ one }: { one: Schedule }) {
+export function TimeLeft({ one }: { one: ScheduleRow }) {
   const t = words();
   if (one.state !== "scheduled" || one.due === null) return null;
   const left = one.due - now.value / 1000;
@@ -78,11 +79,11 @@ export function TimeLeft({ one }: { one: Schedule }) {
 }
 
 /** The reason why it did not run, has not run yet, or failed. */
-export function reasonOf(one: Schedule): string {
+export function reasonOf(one: ScheduleRow): string {
   const t = words();
   const last = one.runs[one.runs.length - 1];
   const condition = conditionOf(one, now.value);
-  if (condition === "late") return one.late_because ? lateReason(one.late_because) : t.whyLate;
+  if (condition === "late") return one.late_because ? lateReason(one.late_because as LateReason) : t.whyLate;
   if (one.proposed) return t.whyProposed;
   if (condition === "blocked") return t.whyBlocked;
   if (condition === "expired") return t.whyExpired;
@@ -90,11 +91,11 @@ export function reasonOf(one: Schedule): string {
   return condition === "failed" ? runText(last) || t.whyFailed : "";
 }
 
-function runText(run: Run | undefined): string {
+function runText(run: ScheduleRun | undefined): string {
   return run ? messageText(messageIn(run, "text")) : "";
 }
 
-export function lateReason(why: Late): string {
+export function lateReason(why: LateReason): string {
   const t = words();
   return { no_host: t.lateNoHost, busy: t.lateBusy, storage: t.lateStorage }[why];
 }

@@ -2,14 +2,14 @@
  * time moves on, and a time that has passed is no longer valid. */
 import { useSignal } from "@preact/signals";
 import { useCallback, useEffect } from "preact/hooks";
+import type { SchedulePreview } from "toolyard-client";
 import { api } from "../../lib/api";
-import type { Preview } from "./types";
 
 const REST_MS = 250;
 const AGAIN_MS = 15_000;
 export type WhenInput = { at: string } | { cron: string };
 /** `came` in milliseconds since 1970: the time until the first run counts from there. */
-export interface TimedPreview extends Preview {
+export interface TimedPreview extends SchedulePreview {
   came: number;
 }
 interface Held {
@@ -32,7 +32,7 @@ export function usePreview(when: WhenInput): {
   const look = useCallback(
     async (signal?: AbortSignal) => {
       const preview = {
-        ...(await api<Preview>("/v1/schedules/preview", { body: JSON.parse(key) as WhenInput, signal })),
+        ...(await api<SchedulePreview>("/v1/schedules/preview", { body: JSON.parse(key) as WhenInput, signal })),
         came: Date.now(),
       };
       held.value = { key, preview: isEmpty ? null : preview, zone: preview.zone, offset: preview.offset };

@@ -1,16 +1,10 @@
 /** About the server: its version, its folders, its limits and the licences. */
+import type { Status } from "toolyard-client";
 import { useResource } from "../../lib/resource";
 import { CopyButton } from "../../ui/button";
 import { Fault, Loading } from "../../ui/state";
 import { Licenses } from "./licenses";
 import { words } from "./words";
-
-interface Status {
-  version: string;
-  home: string;
-  project: string;
-  confinement: "full" | "files" | "none";
-}
 
 export function About() {
   const t = words();

@@ -1,6 +1,7 @@
 /** A copy of all that must not be lost, and the way back: looked at as a whole, confirmed, held at the next start. */
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
+import type { BackupContents, PendingRestore, StagedBackup } from "toolyard-client";
 import { api, request, type ApiError } from "../../lib/api";
 import { formatBytes } from "../../lib/clock";
 import { useResource } from "../../lib/resource";
@@ -10,23 +11,12 @@ import { Dialog } from "../../ui/dialog";
 import { Fault, Loading, Notice } from "../../ui/state";
 import { backupWords, kindWord } from "./words-backup";
 
-interface Contents {
-  files: string[];
-  plugins: string[];
-  counts: Record<string, number>;
-  bytes: number;
-  fingerprint: string;
-}
-interface Waiting {
-  waiting: Contents | null;
-  command: string;
-}
 const PATH = "/v1/backup/restore";
 
 export function Backup() {
   const t = backupWords();
-  const state = useResource<Waiting>(PATH);
-  const looked = useSignal<(Contents & { staged: string }) | null>(null);
+  const state = useResource<PendingRestore>(PATH);
+  const looked = useSignal<StagedBackup | null>(null);
   const fault = useSignal<ApiError | null>(null);
   const file = useRef<HTMLInputElement>(null);
   const held = useRef("");
@@ -42,7 +32,7 @@ export function Backup() {
   const look = async (archive: File | undefined) => {
     fault.value = null;
     if (archive)
-      looked.value = await api<Contents & { staged: string }>(PATH, {
+      looked.value = await api<StagedBackup>(PATH, {
         method: "POST",
         body: archive,
         headers: { "Content-Type": "application/gzip" },
@@ -50,7 +40,7 @@ export function Backup() {
   };
   const confirm = async () => {
     const one = looked.value!;
-    state.put(await api<Waiting>(`${PATH}/${one.staged}/confirm`, { body: { fingerprint: one.fingerprint } }));
+    state.put(await api<PendingRestore>(`${PATH}/${one.staged}/confirm`, { body: { fingerprint: one.fingerprint } }));
     looked.value = null;
   };
   const close = async () => {
@@ -87,7 +77,7 @@ export function Backup() {
         )}
         {waiting && (
           <>
-            <BackupContents contents={waiting} />
+            <ContentsView contents={waiting} />
             <Code label={t.restartsServer} text={command} />
           </>
         )}
@@ -137,7 +127,7 @@ export function Backup() {
           }
         >
           <p>{t.askText}</p>
-          <BackupContents contents={looked.value} />
+          <ContentsView contents={looked.value} />
           <Notice tone="warn">{t.askKeys}</Notice>
         </Dialog>
       )}
@@ -145,7 +135,7 @@ export function Backup() {
   );
 }
 
-function BackupContents({ contents }: { contents: Contents }) {
+function ContentsView({ contents }: { contents: BackupContents }) {
   const t = backupWords();
   const counts = Object.entries(contents.counts)
     .map(([kind, n]) => [kindWord(kind), n] as const)

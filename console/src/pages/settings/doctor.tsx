@@ -1,4 +1,5 @@
 /** The doctor: what the machine provides, and commands that fix what is missing. */
+import type { CheckRow } from "toolyard-client";
 import { dictionary } from "../../lib/language";
 import { useResource } from "../../lib/resource";
 import { Button } from "../../ui/button";
@@ -9,12 +10,6 @@ import { messageIn } from "../../lib/messages";
 import { MessageText } from "../../ui/message-text";
 import { words } from "./words";
 
-interface Check {
-  name: string;
-  level: "ok" | "missing_config" | "warn" | "fail";
-  message: string;
-  fix: string;
-}
 /** The prefix of a fix that consists of a command. */
 const RUN = "Run: ";
 const names = dictionary(
@@ -54,7 +49,7 @@ const names = dictionary(
 
 export function Doctor() {
   const t = words();
-  const report = useResource<{ data: Check[] }>("/v1/doctor");
+  const report = useResource<{ data: CheckRow[] }>("/v1/doctor");
   if (report.state === "fault" && !report.value) return <Fault error={report.error} retry={report.reload} />;
   if (!report.value) return <Loading />;
   const checks = report.value.data;

@@ -1,5 +1,6 @@
 /** The settings file as a text: checked as a whole, with what would change, before a byte of it is written. */
 import { useSignal } from "@preact/signals";
+import type { SettingProblem, SettingsChangeResult } from "toolyard-client";
 import { api, ApiError } from "../../lib/api";
 import { draftOf, peekDraft, setDraft } from "../../lib/drafts";
 import { showToast } from "../../lib/toast";
@@ -11,23 +12,13 @@ import { MessageText } from "../../ui/message-text";
 import type { TabProps } from "./types";
 import { words } from "./words";
 
-interface Problem {
-  message: string;
-  line?: number | null;
-  column?: number | null;
-}
-interface Checked {
-  diff?: string;
-  after_restart?: string[];
-}
-
 /** The key of the unsaved text. */
 const KEPT = "settings.raw.text";
 
 export function SettingsFile({ all }: TabProps) {
   const t = words();
   const draft = draftOf<string>(KEPT) ?? null;
-  const problems = useSignal<Problem[]>([]);
+  const problems = useSignal<SettingProblem[]>([]);
   const diff = useSignal<string | null>(null);
   const fault = useSignal<ApiError | null>(null);
   if (all.state === "fault" && !all.value) return <Fault error={all.error} retry={all.reload} />;
@@ -38,7 +29,7 @@ export function SettingsFile({ all }: TabProps) {
     diff.value = null;
     fault.value = null;
     try {
-      const response = await api<Checked>("/v1/settings", {
+      const response = await api<SettingsChangeResult>("/v1/settings", {
         method: "PUT",
         body: { text, before: all.value!.text },
         query: { check: check || null },
@@ -52,7 +43,7 @@ export function SettingsFile({ all }: TabProps) {
       }
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
-      const reported = (error.body as { problems?: Problem[] } | null)?.problems;
+      const reported = (error.body as { problems?: SettingProblem[] } | null)?.problems;
       if (reported?.length) problems.value = reported;
       else fault.value = error;
     }

@@ -2,6 +2,7 @@
  * restore. Unsaved edits stay when another tab or page is opened, and their tab has a mark. */
 import "./style.css";
 import type { ComponentType } from "preact";
+import type { SettingsDetail } from "toolyard-client";
 import { hasScope } from "../../lib/api";
 import { hasDrafts } from "../../lib/drafts";
 import { useResource } from "../../lib/resource";
@@ -16,7 +17,7 @@ import { Keys } from "./keys";
 import { Appearance } from "./appearance";
 import { Mcp } from "./mcp";
 import { RestartBanner } from "./restart";
-import type { AllSettings, TabProps } from "./types";
+import type { TabProps } from "./types";
 import { Values } from "./values";
 import { words } from "./words";
 
@@ -34,7 +35,7 @@ const TABS: Record<Tab, ComponentType<TabProps>> = {
 
 export default function Settings() {
   const t = words();
-  const all = useResource<AllSettings>(hasScope("admin") ? "/v1/settings" : null);
+  const all = useResource<SettingsDetail>(hasScope("admin") ? "/v1/settings" : null);
   const open = (queryParam("tab") in TABS ? queryParam("tab") : "general") as Tab;
   const Open = TABS[open];
   useTitle(open === "general" ? "" : t[open]);

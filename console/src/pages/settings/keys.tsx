@@ -1,5 +1,6 @@
 /** Keys and what they may do. A new key is shown once and never again. */
 import { useSignal } from "@preact/signals";
+import type { KeySummary } from "toolyard-client";
 import { api } from "../../lib/api";
 import { useResource } from "../../lib/resource";
 import { queryParam, setQuery } from "../../lib/router";
@@ -14,23 +15,15 @@ import { PhoneSignIn } from "./phone-sign-in";
 import { words } from "./words";
 import { phoneWords } from "./words-phone";
 
-interface Key {
-  id: string;
-  name: string;
-  scopes: string[];
-  offer: string | null;
-  created: number;
-  last_used?: number | null;
-}
 const SCOPES = ["chat", "tools", "approve", "admin"] as const;
 const OFFERS = ["auto", "native", "text", "none"] as const;
 
 export function Keys() {
   const t = words();
-  const keys = useResource<{ data: Key[] }>("/v1/keys");
+  const keys = useResource<{ data: KeySummary[] }>("/v1/keys");
   const making = queryParam("new") !== "";
   const signingIn = useSignal(false);
-  const ending = useSignal<Key | null>(null);
+  const ending = useSignal<KeySummary | null>(null);
   if (keys.state === "fault" && !keys.value) return <Fault error={keys.error} retry={keys.reload} />;
   if (!keys.value) return <Loading />;
   const others = keys.value.data.filter((key) => key.id !== "owner");
@@ -57,12 +50,6 @@ export function Keys() {
               <strong>{key.name}</strong>
               <div class="faint">
                 {t.created} <Ago at={key.created} />
-                {key.last_used ? (
-                  <>
-                    {" "}
-                    · {t.lastUsed} <Ago at={key.last_used} />
-                  </>
-                ) : null}
               </div>
             </div>
             <span class="settings-key-scopes">

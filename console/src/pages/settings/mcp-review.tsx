@@ -1,5 +1,6 @@
 /** The review of an MCP server: its command, and its tools, for which it is started once. */
 import { useSignal } from "@preact/signals";
+import type { ServerReview, ServerRow } from "toolyard-client";
 import { api, type ApiError } from "../../lib/api";
 import { revealHidden } from "../../lib/hidden-characters";
 import { Button } from "../../ui/button";
@@ -9,38 +10,9 @@ import { messageIn } from "../../lib/messages";
 import { MessageText } from "../../ui/message-text";
 import { words } from "./words";
 
-export interface Server {
-  name: string;
-  state: string;
-  scope: "home" | "project";
-  file: string;
-  command_line: string;
-  variables: string[];
-  env: string[];
-  headers: string[];
-  tools: string[];
-  waiting_messages: { message: string }[];
-  left_out_messages: Record<string, { message: string }>;
-}
-interface Tool {
-  name: string;
-  title: string;
-  description: string;
-  schema: object;
-  output_schema?: object;
-  warning_messages: { message: string }[];
-}
-interface Review {
-  reach: { text: string }[];
-  changed_messages: { message: string }[];
-  tools: Tool[];
-  left_out_messages: Record<string, { message: string }>;
-  fingerprint: string;
-}
-
-export function McpReview({ server, onClose }: { server: Server; onClose: () => void }) {
+export function McpReview({ server, onClose }: { server: ServerRow; onClose: () => void }) {
   const t = words();
-  const looked = useSignal<Review | null>(null);
+  const looked = useSignal<ServerReview | null>(null);
   const fault = useSignal<ApiError | null>(null);
   const path = `/v1/mcp/servers/${encodeURIComponent(server.name)}`;
   const failed = (error: unknown) => {
@@ -49,7 +21,7 @@ export function McpReview({ server, onClose }: { server: Server; onClose: () => 
   };
   const look = async () => {
     fault.value = null;
-    looked.value = await api<Review>(`${path}/look`, { body: {} });
+    looked.value = await api<ServerReview>(`${path}/look`, { body: {} });
   };
   const allow = async () => {
     await api(`${path}/allow`, { body: { fingerprint: looked.value!.fingerprint } });

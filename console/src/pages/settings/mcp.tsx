@@ -1,6 +1,7 @@
 /** MCP servers whose tools are ours too. One that nobody has reviewed does not run. */
 import { useSignal } from "@preact/signals";
 import { Fragment, type ComponentChildren } from "preact";
+import type { ServerRow } from "toolyard-client";
 import { api, type ApiError } from "../../lib/api";
 import { joinWords } from "../../lib/language";
 import { useResource } from "../../lib/resource";
@@ -13,16 +14,16 @@ import { Empty, ErrorText, Fault, Loading, Notice } from "../../ui/state";
 import { messageIn } from "../../lib/messages";
 import { MessageText } from "../../ui/message-text";
 import { PluginState } from "../tools/marks";
-import { OmittedTools, McpReview, type Server } from "./mcp-review";
+import { OmittedTools, McpReview } from "./mcp-review";
 import { words } from "./words";
 
 export function Mcp() {
   const t = words();
-  const servers = useResource<{ data: Server[]; problem_messages: { message: string }[] }>("/v1/mcp/servers", [
+  const servers = useResource<{ data: ServerRow[]; problem_messages: { message: string }[] }>("/v1/mcp/servers", [
     "plugin.",
   ]);
   const adding = useSignal(queryParam("add") !== "");
-  const reviewing = useSignal<Server | null>(null);
+  const reviewing = useSignal<ServerRow | null>(null);
   const fault = useSignal<ApiError | null>(null);
   if (servers.state === "fault" && !servers.value) return <Fault error={servers.error} retry={servers.reload} />;
   if (!servers.value) return <Loading rows={3} />;
@@ -40,7 +41,7 @@ export function Mcp() {
       {t.addMcp}
     </Button>
   );
-  const must = (server: Server) => server.state === "needs_review" || server.state === "changed";
+  const must = (server: ServerRow) => server.state === "needs_review" || server.state === "changed";
   return (
     <>
       {servers.value.data.length === 0 ? (

@@ -2,6 +2,7 @@
  * key that may do less. */
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
+import type { KeySummary, LoginLinks, SettingsDetail } from "toolyard-client";
 import { api } from "../../lib/api";
 import { formatDuration, now } from "../../lib/clock";
 import { useResource } from "../../lib/resource";
@@ -12,32 +13,20 @@ import { Copyable } from "../../ui/copyable";
 import { Dialog } from "../../ui/dialog";
 import { Select } from "../../ui/field";
 import { Fault, Loading, Notice } from "../../ui/state";
-import type { AllSettings } from "./types";
 import { phoneWords } from "./words-phone";
 
-interface Links {
-  url: string;
-  remote_url: string | null;
-  remote_qr: readonly string[] | null;
-  expires_in: number;
-}
-interface Key {
-  id: string;
-  name: string;
-  scopes: string[];
-}
 const REACHABLE = "--host 0.0.0.0 --allow-remote --tls-self-signed";
 
-export function PhoneSignIn({ keys, onClose }: { keys: readonly Key[]; onClose: () => void }) {
+export function PhoneSignIn({ keys, onClose }: { keys: readonly KeySummary[]; onClose: () => void }) {
   const t = phoneWords();
   const key = useSignal("");
-  const links = useSignal<(Links & { until: number }) | null>(null);
+  const links = useSignal<(LoginLinks & { until: number }) | null>(null);
   const fault = useSignal<Error | null>(null);
-  const settings = useResource<AllSettings>("/v1/settings");
+  const settings = useResource<SettingsDetail>("/v1/settings");
   const make = useEvent(async () => {
     fault.value = null;
     try {
-      const made = await api<Links>("/v1/login-links", { body: { key: key.value } });
+      const made = await api<LoginLinks>("/v1/login-links", { body: { key: key.value } });
       links.value = { ...made, until: Date.now() + made.expires_in * 1000 };
     } catch (error) {
       fault.value = error as Error;

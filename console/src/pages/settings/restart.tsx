@@ -1,16 +1,15 @@
 /** What was saved but takes effect only when the server starts again, and how to start it. */
-import { language } from "../../lib/language";
+import type { SettingsDetail } from "toolyard-client";
+import { language, pickText } from "../../lib/language";
 import { Code } from "../../ui/code";
 import { Notice } from "../../ui/state";
-import { settingName } from "./names";
-import type { AllSettings } from "./types";
 import { words } from "./words";
 
-export function RestartBanner({ all }: { all: AllSettings | null }) {
+export function RestartBanner({ all }: { all: SettingsDetail | null }) {
   const t = words();
   const waiting = all?.settings.filter((one) => !one.holds) ?? [];
   if (!all || !waiting.length) return null;
-  const names = waiting.map((one) => settingName(one.name) || one.name);
+  const names = waiting.map((one) => pickText(one.title, one.title_zh));
   return (
     <Notice tone="warn">
       <strong>{t.restartNeeded(waiting.length)}</strong>

@@ -1,10 +1,11 @@
 /** Every setting as a field of its own kind. */
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
+import type { SettingRow, SettingsChangeResult } from "toolyard-client";
 import { api, type ApiError } from "../../lib/api";
 import { formatBytes } from "../../lib/clock";
 import { draftOf, setDraft } from "../../lib/drafts";
-import { language } from "../../lib/language";
+import { language, pickText } from "../../lib/language";
 import { useLinkedField } from "../../lib/linked-field";
 import { useResource } from "../../lib/resource";
 import { setQuery, queryParam } from "../../lib/router";
@@ -17,14 +18,10 @@ import { Empty, Fault, Loading, Notice } from "../../ui/state";
 import type { ServerMessage } from "../../lib/messages";
 import { MessageText } from "../../ui/message-text";
 import { choiceName, EXAMPLES } from "./examples";
-import { settingDescription, groupName, GROUPS, settingName } from "./names";
 import { toDraft, toValue } from "./setting-text";
-import type { Setting, TabProps } from "./types";
+import type { TabProps } from "./types";
 import { words } from "./words";
 
-interface Saved {
-  after_restart: string[];
-}
 /** The group with a page of its own. */
 const PROVIDERS = "upstream";
 /** The file and the line of a problem: for a field only what is wrong with it counts. */
@@ -44,13 +41,11 @@ export function Values({ all }: TabProps) {
   const matching = all.value.settings.filter(
     (one) =>
       !search ||
-      `${one.name} ${settingName(one.name)} ${settingDescription(one.name, one.description)}`
+      `${one.name} ${pickText(one.title, one.title_zh)} ${pickText(one.description, one.description_zh)}`
         .toLowerCase()
         .includes(search),
   );
-  const groups = [...new Set([...GROUPS, ...matching.map((one) => one.group)])].filter((group) =>
-    matching.some((one) => one.group === group),
-  );
+  const groups = all.value.groups.filter((group) => matching.some((one) => one.group === group.id));
   return (
     <>
       <div class="row">
@@ -58,9 +53,9 @@ export function Values({ all }: TabProps) {
         <span class="faint">{t.unmarked}</span>
       </div>
       {!matching.length && <Empty sign="search" title={t.none} />}
-      {groups.map((group) => (
-        <section key={group} class="card settings-group" aria-label={groupName(group)}>
-          <h2>{groupName(group)}</h2>
+      {groups.map(({ id: group, title, title_zh }) => (
+        <section key={group} class="card settings-group" aria-label={pickText(title, title_zh)}>
+          <h2>{pickText(title, title_zh)}</h2>
           {group === "history" && <UsedSpace />}
           {group === PROVIDERS ? (
             <div class="row spread">
@@ -72,7 +67,7 @@ export function Values({ all }: TabProps) {
           ) : (
             matching
               .filter((one) => one.group === group)
-              .map((one) => <SettingRow key={one.name} setting={one} onSaved={all.reload} />)
+              .map((one) => <SettingField key={one.name} setting={one} onSaved={all.reload} />)
           )}
         </section>
       ))}
@@ -88,7 +83,7 @@ function UsedSpace() {
   return used ? <p class="faint">{t.usedNow(formatBytes(used))}</p> : null;
 }
 
-function SettingRow({ setting, onSaved }: { setting: Setting; onSaved: () => void }) {
+function SettingField({ setting, onSaved }: { setting: SettingRow; onSaved: () => void }) {
   const t = words();
   const kept = `settings.general.${setting.name}`;
   const draft = draftOf<string>(kept);
@@ -96,7 +91,7 @@ function SettingRow({ setting, onSaved }: { setting: Setting; onSaved: () => voi
   const fixed = setting.source === "env";
   const save = async (next: unknown) => {
     fault.value = null;
-    const response = await api<Saved>("/v1/settings", {
+    const response = await api<SettingsChangeResult>("/v1/settings", {
       method: "PATCH",
       body: { values: { [setting.name]: next } },
     });
@@ -129,7 +124,7 @@ function SettingRow({ setting, onSaved }: { setting: Setting; onSaved: () => voi
             href={`/docs/configuration?lang=${language.value === "zh" ? "zh" : "en"}#${setting.name}`}
             target="_blank"
             rel="noopener"
-            aria-label={t.docsOf(settingName(setting.name) || setting.name)}
+            aria-label={t.docsOf(pickText(setting.title, setting.title_zh))}
           >
             {t.docs}
           </a>
@@ -172,17 +167,17 @@ function Input({
   problem,
   onInput,
 }: {
-  setting: Setting;
+  setting: SettingRow;
   text: string;
   fixed: boolean;
   problem?: ComponentChildren;
   onInput: (text: string) => void;
 }) {
   const t = words();
-  const help = settingDescription(setting.name, setting.description);
+  const help = pickText(setting.description, setting.description_zh);
   const label = (
     <>
-      {settingName(setting.name)} <code class="settings-name">{setting.name}</code>
+      {pickText(setting.title, setting.title_zh)} <code class="settings-name">{setting.name}</code>
     </>
   );
   const common = { label, help, problem, onInput, disabled: fixed };
@@ -231,7 +226,7 @@ function Input({
   }
 }
 
-function formatDefault({ name, kind, default: value }: Setting): string {
+function formatDefault({ name, kind, default: value }: SettingRow): string {
   if (typeof value === "boolean") return value ? words().yes : words().no;
   if (kind === "choice") return choiceName(name, toText(value));
   const text = toDraft(kind, value).replaceAll("\n", ", ");

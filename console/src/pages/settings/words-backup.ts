@@ -5,7 +5,9 @@ export const backupWords = dictionary(
   {
     backup: "Backup",
     backupText:
-      "State, settings, keys, approvals and installed plugins in one file. Store it safely: it contains your keys. Plugin dependencies (node_modules, .venv) and project files are not included.",
+      "State, settings, keys, approvals and installed plugins in one file. Store it safely: it " +
+      "contains your keys. Plugin dependencies (node_modules, .venv) and project files are not " +
+      "included.",
     backupNow: "Download backup",
     restore: "Restore",
     restoreText:

@@ -8,12 +8,15 @@ export const phoneWords = dictionary(
     offered: "Toolyard opens in a window of its own, and on a phone from the home screen.",
     installed: "Installed: this window is the app.",
     insecure:
-      "Browsers install apps only over HTTPS or on the server's own machine, and this address is plain HTTP. Start the server with a certificate that this device trusts, then open its HTTPS address.",
+      "Browsers install apps only over HTTPS or on the server's own machine, and this address is plain " +
+      "HTTP. Start the server with a certificate that this device trusts, then open its HTTPS address.",
     refused:
-      "This browser cannot install the app: it does not trust the server's certificate, or this is a private window. Import the certificate on this device, or use one that it already trusts.",
+      "This browser cannot install the app: it does not trust the server's certificate, or this is a " +
+      "private window. Import the certificate on this device, or use one that it already trusts.",
     ios: "In Safari, tap Share, then “Add to Home Screen”.",
     byHand:
-      "Open the browser's menu and choose “Install”, “Add to Home screen” or “Add to Dock”. If it has none of these, use another browser.",
+      "Open the browser's menu and choose “Install”, “Add to Home screen” or “Add to Dock”. If it has " +
+      "none of these, use another browser.",
     guide: "How to set up HTTPS:",
     signIn: "Sign in on a phone",
     scan: "Scan this code with the camera of the phone. It signs in one browser, once.",

@@ -2,6 +2,7 @@
 import "./style.css";
 import type { ComponentChildren } from "preact";
 import { useEffect } from "preact/hooks";
+import type { CallStatistics, ProviderContact, Status } from "toolyard-client";
 import { formatBytes, formatDuration, formatMoment } from "../../lib/clock";
 import { codeLink, errorWords, isErrorCode } from "../../lib/error-codes";
 import { formatNumber } from "../../lib/language";
@@ -16,38 +17,10 @@ import { ATTENTION } from "../tools/catalogue-data";
 import { pluginStateWord } from "../tools/words";
 import { words } from "./words";
 
-interface Contact {
-  answered: number | null;
-  failed: number | null;
-  error: string;
-}
-interface Status {
-  version: string;
-  started: number;
-  database: { kind: string; ok: boolean; bytes: number | null };
-  disk: { free: number; total: number };
-  queue: { waiting: number; running: number };
-  events: { newest: number; lag: number };
-  websockets: number;
-  upstream: { url: string | null; others: string[]; contacts: Record<string, Contact> };
-  mcp: { by_state: Record<string, number>; crashes: number };
-  plugins: { by_state: Record<string, number> };
-  memory_bytes: number;
-}
-interface Stats {
-  total: number;
-  is_capped: boolean;
-  counted_since: number;
-  by_state: Record<string, number>;
-  by_tool: { tool: string; calls: number; errors: number; p50_ms: number; max_ms: number }[];
-  errors: { code: string; count: number }[];
-  slow: { id: string; tool: string; time_ms: number; started: number; state: string }[];
-}
-
 export default function StatusPage() {
   const t = words();
   const status = useResource<Status>("/v1/status");
-  const stats = useResource<Stats>("/v1/calls/stats");
+  const stats = useResource<CallStatistics>("/v1/calls/stats");
   const { reload: reloadStatus } = status;
   const { reload: reloadStats } = stats;
   useEffect(() => {
@@ -173,7 +146,7 @@ function Provider({ upstream }: { upstream: Status["upstream"] }) {
   );
 }
 
-function failingProviders(upstream: Status["upstream"]): [string, Contact][] {
+function failingProviders(upstream: Status["upstream"]): [string, ProviderContact][] {
   return Object.entries(upstream.contacts).filter(([, one]) => one.failed !== null && one.failed > (one.answered ?? 0));
 }
 
@@ -233,7 +206,7 @@ function Small({ children }: { children: ComponentChildren }) {
   return <div class="faint">{children}</div>;
 }
 
-function Day({ stats }: { stats: Stats }) {
+function Day({ stats }: { stats: CallStatistics }) {
   const t = words();
   if (!stats.total) return <p class="quiet card">{t.noCalls}</p>;
   const most = Math.max(...stats.by_tool.map((one) => one.calls), 1);
@@ -270,8 +243,8 @@ function Day({ stats }: { stats: Stats }) {
                 </td>
                 <td>{formatNumber(one.calls)}</td>
                 <td>{formatNumber(one.errors)}</td>
-                <td class="status-half">{formatDuration(one.p50_ms / 1000)}</td>
-                <td>{formatDuration(one.max_ms / 1000)}</td>
+                <td class="status-half">{formatDuration((one.p50_ms ?? 0) / 1000)}</td>
+                <td>{formatDuration((one.max_ms ?? 0) / 1000)}</td>
               </tr>
             ))}
           </tbody>
@@ -307,7 +280,7 @@ function Day({ stats }: { stats: Stats }) {
                   {one.tool}
                 </a>
                 <span>
-                  <Ago at={one.started} /> · {formatDuration(one.time_ms / 1000)}
+                  <Ago at={one.started} /> · {formatDuration((one.time_ms ?? 0) / 1000)}
                 </span>
               </li>
             ))}

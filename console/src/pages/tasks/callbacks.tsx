@@ -1,10 +1,10 @@
 /** The callbacks that came for a task, each with what it was answered and why. */
+import type { CallbackRow, TaskDetail } from "toolyard-client";
 import { formatAbsolute } from "../../lib/clock";
 import { Chip, stateWord } from "../../ui/chip";
-import type { Callback, Task } from "./types";
 import { taskWords as words } from "./words";
 
-export function Callbacks({ task }: { task: Task }) {
+export function Callbacks({ task }: { task: TaskDetail }) {
   const t = words();
   const rows = task.callbacks ?? [];
   return (
@@ -38,7 +38,7 @@ export function Callbacks({ task }: { task: Task }) {
   );
 }
 
-function Result({ one, state }: { one: Callback; state: string }) {
+function Result({ one, state }: { one: CallbackRow; state: string }) {
   const t = words();
   const why = one.status === 401 ? t.wrongToken : one.status === 409 ? t.tooLate(stateWord(state)) : "";
   return (

@@ -1,4 +1,5 @@
 /** Tasks: what tools still work on after they have answered, and how it ended. */
+import type { TaskRow } from "toolyard-client";
 import "./style.css";
 import { withQuery } from "../../lib/api";
 import { isNarrow } from "../../lib/narrow";
@@ -12,7 +13,7 @@ import { VirtualList } from "../../ui/virtual-list";
 import { Interrupted } from "./interrupted";
 import { Panel } from "./panel";
 import { Row } from "./row";
-import { taskPath, type Task } from "./types";
+import { taskPath } from "./types";
 import { taskWords as words } from "./words";
 
 const STATES = ["waiting_callback", "succeeded", "failed", "timed_out", "cancelled", "interrupted"] as const;
@@ -21,7 +22,7 @@ export default function Tasks() {
   const t = words();
   const state = queryParam("state");
   const plugin = queryParam("plugin");
-  const list = useRecords<Task>(withQuery("/v1/tasks", { limit: 100, state, plugin }), ["task."], taskPath);
+  const list = useRecords<TaskRow>(withQuery("/v1/tasks", { limit: 100, state, plugin }), ["task."], taskPath);
   const counts = useResource<{ by_state: Record<string, number> }>("/v1/tasks/count", ["task."]).value?.by_state;
   const open = queryParam("task");
   const states = STATES.filter((one) => one === state || !counts || counts[one]);
@@ -45,8 +46,8 @@ export default function Tasks() {
       {list.state === "loading" && !list.rows.length ? (
         <Loading rows={6} />
       ) : list.rows.length ? (
-        <div class="tsk-table">
-          <div class="tsk-heads" aria-hidden="true">
+        <div class="rec-table">
+          <div class="rec-heads tsk-heads" aria-hidden="true">
             <span>{t.task}</span>
             <span>{t.state}</span>
             <span>{t.duration}</span>
@@ -62,7 +63,7 @@ export default function Tasks() {
             draw={(task) => <Row task={task} />}
           />
           {list.busy && (
-            <p class="faint tsk-more" role="status">
+            <p class="faint rec-more" role="status">
               {t.more}
             </p>
           )}

@@ -1,12 +1,12 @@
 /** Tasks that were interrupted when the server stopped, until they are retried or dismissed. */
 import { useSignal } from "@preact/signals";
+import type { TaskRow } from "toolyard-client";
 import type { Page } from "../../lib/api";
 import { useResource } from "../../lib/resource";
 import { showToast } from "../../lib/toast";
 import { Button } from "../../ui/button";
 import { Notice } from "../../ui/state";
 import { retryAll } from "./actions";
-import type { Task } from "./types";
 import { taskWords as words } from "./words";
 
 const STORED = "toolyard.tasks.dismissed";
@@ -15,7 +15,7 @@ const MOST = 500;
 export function Interrupted() {
   const t = words();
   const aside = useSignal<ReadonlySet<string>>(new Set(loadDismissed()));
-  const interrupted = useResource<Page<Task>>("/v1/tasks?state=interrupted&limit=200", ["task."]);
+  const interrupted = useResource<Page<TaskRow>>("/v1/tasks?state=interrupted&limit=200", ["task."]);
   const open = (interrupted.value?.data ?? []).filter((task) => !aside.value.has(task.id));
   if (!open.length) return null;
   const dismiss = () => {

@@ -1,11 +1,12 @@
 /** The share of its time limit that a task has used, or its own progress. */
+import type { TaskRow } from "toolyard-client";
 import { formatDuration, now } from "../../lib/clock";
 import { revealHidden } from "../../lib/hidden-characters";
 import { formatPercent } from "../../lib/language";
-import { isRunning, progressOf, type Task } from "./types";
+import { isRunning, progressOf } from "./types";
 import { taskWords as words } from "./words";
 
-export function Limit({ task }: { task: Task }) {
+export function Limit({ task }: { task: TaskRow }) {
   const t = words();
   if (!isRunning(task)) return null;
   const left = task.deadline - now.value / 1000;

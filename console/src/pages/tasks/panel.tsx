@@ -1,6 +1,7 @@
 /** One task, whole: its result first, then its facts, its callbacks, who was told of it, and where it stands in for a
  * placeholder. */
 import { useSignal } from "@preact/signals";
+import type { TaskDetail } from "toolyard-client";
 import { chatLink } from "../../lib/chat-link";
 import { formatAbsolute } from "../../lib/clock";
 import { messageIn } from "../../lib/messages";
@@ -22,12 +23,12 @@ import { cancel, markFailed, retry } from "./actions";
 import { Limit } from "./limit";
 import { Pushes } from "./pushes";
 import { TaskResult } from "./result";
-import { placeholder, isRunning, taskPath, titleOf, type Task } from "./types";
+import { placeholder, isRunning, taskPath, titleOf } from "./types";
 import { taskWords as words } from "./words";
 
 export function Panel({ id }: { id: string }) {
   const t = words();
-  const detail = useResource<Task>(taskPath(id), ["task."], (data) => data.id === id);
+  const detail = useResource<TaskDetail>(taskPath(id), ["task."], (data) => data.id === id);
   const failing = useSignal(false);
   const fault = useSignal<Error | null>(null);
   const task = detail.value;
@@ -76,7 +77,7 @@ export function Panel({ id }: { id: string }) {
   );
 }
 
-function TaskView({ task, onFault }: { task: Task; onFault: (error: unknown) => void }) {
+function TaskView({ task, onFault }: { task: TaskDetail; onFault: (error: unknown) => void }) {
   const t = words();
   const chat = task.chat_kept ? chatLink(task.chat) : null;
   return (

@@ -1,13 +1,13 @@
 /** Whom the plugin has told of the result, beside everyone who follows the events: when, and who took it. */
+import type { PushRow, TaskDetail } from "toolyard-client";
 import { formatAbsolute } from "../../lib/clock";
 import { revealHidden } from "../../lib/hidden-characters";
 import { Button } from "../../ui/button";
 import { Chip } from "../../ui/chip";
 import { pushAgain } from "./actions";
-import type { Push, Task } from "./types";
 import { taskWords as words } from "./words";
 
-export function Pushes({ task, onFault }: { task: Task; onFault: (error: unknown) => void }) {
+export function Pushes({ task, onFault }: { task: TaskDetail; onFault: (error: unknown) => void }) {
   const t = words();
   const { push, pushes = [] } = task;
   const canSend = push?.open && task.result !== null && task.result !== undefined;
@@ -67,7 +67,7 @@ export function Pushes({ task, onFault }: { task: Task; onFault: (error: unknown
   );
 }
 
-function Delivery({ one }: { one: Push }) {
+function Delivery({ one }: { one: PushRow }) {
   const t = words();
   if (!one.clients) return <Chip tone="warn">{t.nobody}</Chip>;
   return (

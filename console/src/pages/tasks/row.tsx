@@ -1,4 +1,5 @@
 /** One task in the list: the row opens it; the one thing most wanted stands beside it. */
+import type { TaskRow } from "toolyard-client";
 import { isTranslatable, messageIn, messageText } from "../../lib/messages";
 import { route } from "../../lib/router";
 import { revealHidden } from "../../lib/hidden-characters";
@@ -8,16 +9,16 @@ import { MessageText } from "../../ui/message-text";
 import { Ago, Elapsed } from "../../ui/time";
 import { cancel, retry } from "./actions";
 import { Limit } from "./limit";
-import { callbackCount, isRunning, placeholder, subjectOf, titleOf, type Task } from "./types";
+import { callbackCount, isRunning, placeholder, subjectOf, titleOf } from "./types";
 import { taskWords as words } from "./words";
 
-export function Row({ task }: { task: Task }) {
+export function Row({ task }: { task: TaskRow }) {
   const t = words();
   const count = callbackCount(task);
   const message = messageIn(task, "message");
   return (
-    <div class={`tsk-row${isRunning(task) ? " runs" : ""}`}>
-      <a class="tsk-open" data-row href={hrefOf(task.id)}>
+    <div class={`rec-row tsk-row${isRunning(task) ? " runs" : ""}`}>
+      <a class="rec-open tsk-open" data-row href={hrefOf(task.id)}>
         <span class="tsk-name cut" data-given title={`${revealHidden(titleOf(task))} · ${task.task_id}`}>
           <strong class="mono">{revealHidden(task.plugin)}</strong>{" "}
           <span class="faint">{revealHidden(subjectOf(task))}</span>

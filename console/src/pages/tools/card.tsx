@@ -1,4 +1,5 @@
 /** One tool or plugin of the catalogue: a card, or a row on a phone. */
+import type { PluginDetail, PluginRow } from "toolyard-client";
 import { useResource } from "../../lib/resource";
 import { revealHidden } from "../../lib/hidden-characters";
 import { Icon } from "../../ui/icon";
@@ -9,7 +10,6 @@ import { DisabledReason } from "./disabled";
 import { PluginState, Star, DayStats } from "./marks";
 import { Menu } from "./menu";
 import { actionsOf, pluginPath } from "./plugin-actions";
-import type { Plugin, PluginDetail } from "./types";
 import { kindWord, pluginStateWord, riskWord, attentionText, words } from "./words";
 import { pluginWords } from "./words-plugin";
 
@@ -112,7 +112,7 @@ export function AttentionNote({ entry, reload }: { entry: Entry; reload: () => v
 }
 
 /** The whole command line of a plugin that nobody has allowed: what the decision is about. */
-function CommandPreview({ plugin }: { plugin: Plugin }) {
+function CommandPreview({ plugin }: { plugin: PluginRow }) {
   const detail = useResource<PluginDetail>(pluginPath(plugin), ["plugin."]);
   const command = detail.value?.review?.command_line;
   return command ? (

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import type { PluginRow, ToolRow } from "toolyard-client";
 import {
   toolPath,
   entriesOf,
@@ -8,16 +9,15 @@ import {
   matchesFilter,
   type CatalogueFilter,
 } from "./catalogue-data";
-import type { Plugin, Tool } from "./types";
 
-const toolOf = (name: string, more: Partial<Tool> = {}): Tool => ({
+const toolOf = (name: string, more: Partial<ToolRow> = {}): ToolRow => ({
   name,
   display_name: name,
   translations: {},
   description: `${name} does something. And more.`,
   version: "1.0.0",
   risk: "read",
-  kind: "builtin",
+  kind: "built-in",
   plugin: null,
   server: null,
   parameters: {},
@@ -27,20 +27,24 @@ const toolOf = (name: string, more: Partial<Tool> = {}): Tool => ({
   synonyms: {},
   examples: [],
   hidden_characters: false,
-  timeout_s: null,
+  timeout_s: 60,
+  aliases: [],
+  output_schema: null,
+  confinement: null,
   ...more,
 });
-const pluginOf = (name: string, more: Partial<Plugin> = {}): Plugin => ({
+const pluginOf = (name: string, more: Partial<PluginRow> = {}): PluginRow => ({
   name,
   display_name: name,
   translations: {},
   version: "2.0.0",
-  kind: "synchronous",
+  kind: "sync",
   state: "ready",
   reason: "",
   folder: name,
   origin: "project",
   hidden_by: null,
+  confinement: null,
   hides: [],
   tools: [name],
   commands: [],
@@ -52,7 +56,7 @@ const ANY: CatalogueFilter = { search: "", kind: "", state: "", risk: "" };
 describe("entriesOf", () => {
   test("a tool of a plugin has the plugin's state", () => {
     const plugin = pluginOf("Echo", { state: "missing_config", reason: "KEY" });
-    const [entry, ...others] = entriesOf([toolOf("Echo", { plugin: "Echo", kind: "synchronous" })], [plugin], null);
+    const [entry, ...others] = entriesOf([toolOf("Echo", { plugin: "Echo", kind: "sync" })], [plugin], null);
     expect(entry).toMatchObject({
       name: "Echo",
       state: "missing_config",
@@ -70,7 +74,9 @@ describe("entriesOf", () => {
   });
 
   test("tools are grouped by where they come from, with what they did", () => {
-    const stats = { total: 3, is_capped: false, by_tool: [{ tool: "LS", calls: 3, errors: 0, p50_ms: 1, max_ms: 2 }] };
+    const counted = { tool: "LS", calls: 3, errors: 0, cancelled: 0, p50_ms: 1, max_ms: 2 };
+    const about = { since: 0, counted_since: 0, by_state: {}, errors: [], slow: [] };
+    const stats = { total: 3, is_capped: false, by_tool: [counted], ...about };
     const entries = entriesOf(
       [toolOf("LS"), toolOf("far", { kind: "remote" }), toolOf("m", { kind: "mcp" })],
       [],

@@ -1,8 +1,8 @@
 /** The catalogue's entries: tools and plugins put together, with what they did in the last day. */
 import { messageIn, type ServerMessage } from "../../lib/messages";
 import { signal } from "@preact/signals";
+import type { CallStatistics, PluginRow, ToolCount, ToolSummary } from "toolyard-client";
 import { aboutOf, titleOf } from "./translation";
-import type { Plugin, Risk, Stats, ToolStats, ToolSummary } from "./types";
 
 export interface Entry {
   name: string;
@@ -12,10 +12,10 @@ export interface Entry {
   kind: string;
   state: string;
   reason: ServerMessage;
-  risk: Risk | "";
+  risk: ToolSummary["risk"] | "";
   tool: ToolSummary | null;
-  plugin: Plugin | null;
-  stats: ToolStats | null;
+  plugin: PluginRow | null;
+  stats: (ToolCount & { is_capped?: boolean }) | null;
   group: "plugins" | "built-in" | "mcp" | "remote";
 }
 export interface CatalogueFilter {
@@ -35,7 +35,11 @@ export const ATTENTION: ReadonlySet<string> = new Set([
   "shadowed",
 ]);
 
-export function entriesOf(tools: readonly ToolSummary[], plugins: readonly Plugin[], stats: Stats | null): Entry[] {
+export function entriesOf(
+  tools: readonly ToolSummary[],
+  plugins: readonly PluginRow[],
+  stats: CallStatistics | null,
+): Entry[] {
   const is_capped = stats?.is_capped ?? false;
   const counted = new Map((stats?.by_tool ?? []).map((one) => [one.tool, { ...one, is_capped }]));
   const byName = new Map(plugins.filter((one) => one.tools.length > 0).map((one) => [one.name, one]));
@@ -84,8 +88,8 @@ export function firstSentence(text: string): string {
 
 export function matchesFilter(entry: Entry, filter: CatalogueFilter): boolean {
   const words = filter.search.toLowerCase().split(/\s+/).filter(Boolean);
-  const text =
-    `${entry.name} ${entry.title} ${entry.tool?.display_name ?? ""} ${entry.about} ${entry.tool?.commands.join(" ") ?? ""}`.toLowerCase();
+  const { name, title, about, tool } = entry;
+  const text = [name, title, tool?.display_name, about, ...(tool?.commands ?? [])].join(" ").toLowerCase();
   const state =
     filter.state === "attention" ? ATTENTION.has(entry.state) : !filter.state || entry.state === filter.state;
   return (
@@ -97,7 +101,10 @@ export function matchesFilter(entry: Entry, filter: CatalogueFilter): boolean {
 }
 
 /** The address of an entry; a folder tells apart plugins that want the same name. */
-export function toolPath(entry: { name: string; plugin: Plugin | null; tool: ToolSummary | null }, tab = ""): string {
+export function toolPath(
+  entry: { name: string; plugin: PluginRow | null; tool: ToolSummary | null },
+  tab = "",
+): string {
   const query = new URLSearchParams();
   if (tab) query.set("tab", tab);
   if (!entry.tool && entry.plugin) query.set("folder", entry.plugin.folder);

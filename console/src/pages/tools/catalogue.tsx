@@ -1,7 +1,9 @@
 /** Every tool there is, by where it comes from; on top what waits for a person. */
+import type { CallStatistics, PluginRow, ToolSummary } from "toolyard-client";
 import { hasScope } from "../../lib/api";
 import { formatNumber } from "../../lib/language";
 import { setQuery, queryParam } from "../../lib/router";
+import { lazyPage } from "../../lib/lazy-page";
 import { useResource } from "../../lib/resource";
 import { revealHidden } from "../../lib/hidden-characters";
 import { Button } from "../../ui/button";
@@ -10,9 +12,11 @@ import { Empty, Fault, Loading } from "../../ui/state";
 import { VirtualGrid } from "../../ui/virtual-grid";
 import { Card, AttentionNote } from "./card";
 import { ATTENTION, entriesOf, favourites, matchesFilter, type Entry } from "./catalogue-data";
-import { Install } from "./install";
-import type { Plugin, Stats, ToolSummary } from "./types";
 import { kindWord, pluginStateWord, riskWord, words } from "./words";
+
+export const Install = lazyPage<{ onClose: () => void; onInstalled: () => void }>(() =>
+  import("./install").then((module) => ({ default: module.Install })),
+);
 
 const WHOLE = 90;
 let titles: Intl.Collator | undefined; // slow to make: not before there is something to sort
@@ -20,8 +24,8 @@ let titles: Intl.Collator | undefined; // slow to make: not before there is some
 export function Catalogue() {
   const t = words();
   const tools = useResource<{ data: ToolSummary[] }>("/v1/tool-summaries", ["plugin."]);
-  const plugins = useResource<{ data: Plugin[] }>(hasScope("admin") ? "/v1/plugins" : null, ["plugin."]);
-  const stats = useResource<Stats>("/v1/calls/stats", ["call.finished"]);
+  const plugins = useResource<{ data: PluginRow[] }>(hasScope("admin") ? "/v1/plugins" : null, ["plugin."]);
+  const stats = useResource<CallStatistics>("/v1/calls/stats", ["call.finished"]);
   const installing = queryParam("install") !== "";
   const query = {
     search: queryParam("q"),

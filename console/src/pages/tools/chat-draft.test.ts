@@ -1,9 +1,15 @@
 import { describe, expect, test } from "vitest";
-import type { Envelope } from "../../lib/envelope";
+import type { Envelope } from "toolyard-client";
 import type { Values } from "../../ui/schema-form";
 import { chatPath, draftChat } from "./chat-draft";
 
-const envelope = (text: string, data: Values): Envelope => ({ status: "success", data, text, stats: {}, context: {} });
+const envelope = (text: string, data: Values): Envelope => ({
+  status: "success",
+  data,
+  text,
+  stats: {},
+  context: { cwd: "/", params_input: {} },
+});
 
 describe("a draft for a chat", () => {
   test("has the whole result in a fence that nothing in it closes", () => {

@@ -2,7 +2,7 @@
 import { withQuery } from "../../lib/api";
 import { summarizeInput } from "./input-summary";
 import { mainText } from "../../ui/outcome/parts";
-import type { Envelope } from "../../lib/envelope";
+import type { Envelope } from "toolyard-client";
 import type { Values } from "../../ui/schema-form";
 
 const MOST_CHARACTERS = 12_000;

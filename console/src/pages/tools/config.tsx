@@ -1,5 +1,6 @@
 /** The settings of a plugin: each with its type and where its value comes from. A secret is written, never read. */
 import { useSignal } from "@preact/signals";
+import type { PluginConfigResult, PluginDetail, PluginSettingRow } from "toolyard-client";
 import { api, type ApiError } from "../../lib/api";
 import { Button } from "../../ui/button";
 import { Empty, Fault, Notice } from "../../ui/state";
@@ -7,7 +8,6 @@ import { messageIn } from "../../lib/messages";
 import { MessageText } from "../../ui/message-text";
 import { pluginPath } from "./plugin-actions";
 import { SettingRow } from "./setting-row";
-import type { PluginDetail, Setting } from "./types";
 import { pluginStateWord } from "./words";
 import { pluginWords } from "./words-plugin";
 
@@ -48,13 +48,13 @@ export function ConfigTab({
         ),
       ]),
     );
-    const answer = await api<{ state: string; reason: string; config: Setting[] }>(pluginPath(plugin, "/config"), {
+    const answer = await api<PluginConfigResult>(pluginPath(plugin, "/config"), {
       method: "PUT",
       body: { values },
     });
     changes.value = {};
     saved.value = answer;
-    put({ ...plugin, state: answer.state, reason: answer.reason, config: answer.config });
+    put({ ...plugin, state: answer.state as PluginDetail["state"], reason: answer.reason, config: answer.config });
     reload();
   };
   return (
@@ -101,7 +101,7 @@ export function ConfigTab({
   );
 }
 
-function isBad(setting: Setting, change: string | null | undefined): boolean {
+function isBad(setting: PluginSettingRow, change: string | null | undefined): boolean {
   return (
     typeof change === "string" &&
     /^(number|integer|float|int)$/.test(setting.type) &&
@@ -109,7 +109,7 @@ function isBad(setting: Setting, change: string | null | undefined): boolean {
   );
 }
 
-function parseSetting(setting: Setting | undefined, value: string | null): string | number | boolean | null {
+function parseSetting(setting: PluginSettingRow | undefined, value: string | null): string | number | boolean | null {
   if (value === null || !setting) return value;
   if (/^bool/.test(setting.type)) return value === "true";
   return /^(number|integer|float|int)$/.test(setting.type) ? Number(value) : value;

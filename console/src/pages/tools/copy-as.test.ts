@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { toCase, toCommand, toCurl, toPython } from "./copy-as";
-import type { Envelope } from "../../lib/envelope";
+import type { Envelope } from "toolyard-client";
 
 const INPUT = { text: `it's "two" lines\n$HOME \`id\` \\ 你好` };
 /** The same in single quotes: nothing in them means anything to a shell, and a quote stands between them. */
@@ -50,14 +50,14 @@ test("a test expects the status and the first line of the answer", () => {
     data: {},
     text: "hello\nmore",
     stats: {},
-    context: { params_input: { text: "hello" } },
+    context: { cwd: "/", params_input: { text: "hello" } },
   };
   expect(JSON.parse(toCase(envelope))).toEqual({
     name: "hello",
     args: { text: "hello" },
     expect: { status: "success", text_contains: "hello" },
   });
-  expect(JSON.parse(toCase({ ...envelope, text: "", context: {} }))).toEqual({
+  expect(JSON.parse(toCase({ ...envelope, text: "", context: { cwd: "/", params_input: {} } }))).toEqual({
     name: "",
     args: {},
     expect: { status: "success" },

@@ -8,7 +8,7 @@ import { formatRequest } from "../../lib/request-block";
 import { Icon } from "../../ui/icon";
 import type { Json, Values } from "../../ui/schema-form";
 import { Menu } from "./menu";
-import type { Envelope } from "../../lib/envelope";
+import type { Envelope } from "toolyard-client";
 import { tryWords } from "./words-try";
 
 /** Where the server keeps its things. Only an owner may know; others get commands without it. */

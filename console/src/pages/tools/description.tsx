@@ -1,14 +1,14 @@
 /** Exactly the text that a model gets about a tool, with its length, remarks, and nothing hidden. */
 import { useSignal } from "@preact/signals";
+import type { PluginDetail, ToolRow } from "toolyard-client";
 import { hasHidden } from "../../lib/hidden-characters";
 import { Code, Json } from "../../ui/code";
 import { Notice } from "../../ui/state";
 import { Tabs } from "../../ui/tabs";
 import { ProblemList } from "./problems";
-import type { PluginDetail, Tool } from "./types";
 import { pluginWords } from "./words-plugin";
 
-export function Description({ tool, plugin }: { tool: Tool | null; plugin: PluginDetail | null }) {
+export function Description({ tool, plugin }: { tool: ToolRow | null; plugin: PluginDetail | null }) {
   const t = pluginWords();
   const tab = useSignal<"function" | "prompt">("function");
   const texts = { function: (tool?.native ?? plugin?.native)?.description ?? "", prompt: plugin?.prompt_text ?? "" };

@@ -1,10 +1,10 @@
 /** A plugin that is off: why, and the way to turn it on. */
+import type { PluginRow } from "toolyard-client";
 import { messageIn, type ServerMessage } from "../../lib/messages";
 import { Button } from "../../ui/button";
 import { MessageText } from "../../ui/message-text";
 import { Notice } from "../../ui/state";
 import { enablePlugin } from "./plugin-actions";
-import type { Plugin } from "./types";
 import { words } from "./words";
 
 /** Its manifest is named .block: only renaming the file enables it. */
@@ -17,7 +17,7 @@ export function DisabledReason({ reason }: { reason: ServerMessage }) {
   return own ? <span>{own}</span> : <MessageText message={reason} />;
 }
 
-export function DisabledNotice({ plugin, reload }: { plugin: Plugin; reload: () => void }) {
+export function DisabledNotice({ plugin, reload }: { plugin: PluginRow; reload: () => void }) {
   const reason = messageIn(plugin, "reason");
   return (
     <Notice

@@ -1,9 +1,9 @@
 /** README and CHANGELOG of a plugin, drawn by the server and cleaned here once more. */
+import type { PluginDetail } from "toolyard-client";
 import { queryParam, setQuery } from "../../lib/router";
 import { Rendered } from "../../ui/rendered";
 import { Empty } from "../../ui/state";
 import { Tabs } from "../../ui/tabs";
-import type { PluginDetail } from "./types";
 import { words } from "./words";
 import { pluginWords } from "./words-plugin";
 

@@ -1,5 +1,6 @@
 /** The last 15 runs of a tool, by anyone this key may see. A row shows its run; the round arrow runs it again. */
 import { useEffect } from "preact/hooks";
+import type { CallRow } from "toolyard-client";
 import { formatDuration } from "../../lib/clock";
 import { useRecords } from "../../lib/resource";
 import { hasScope, withQuery } from "../../lib/api";
@@ -9,14 +10,17 @@ import { Fault, Loading } from "../../ui/state";
 import { Ago } from "../../ui/time";
 import type { Values } from "../../ui/schema-form";
 import { summarizeInput } from "./input-summary";
-import type { Call } from "./types";
 import { tryWords } from "./words-try";
 
 const MOST = 15;
 
 /** The last calls of a tool. A key that hears no events sees its own run all the same, when it has `ended`. */
 export function useHistory(tool: string, ended: number) {
-  const calls = useRecords<Call>(withQuery("/v1/calls", { tool, limit: MOST }), ["call."], (id) => `/v1/calls/${id}`);
+  const calls = useRecords<CallRow>(
+    withQuery("/v1/calls", { tool, limit: MOST }),
+    ["call."],
+    (id) => `/v1/calls/${id}`,
+  );
   const { reload } = calls;
   useEffect(() => {
     if (ended && !hasScope("admin")) reload();
@@ -48,7 +52,7 @@ export function History({
       {calls.state === "ready" && !rows.length && <p class="quiet">{t.noHistory}</p>}
       <ul>
         {rows.map((call) => {
-          const what = summarizeInput(call.arguments) || t.noInput;
+          const what = summarizeInput(call.arguments as Values) || t.noInput;
           return (
             <li key={call.id} class={call.id === shown ? "on" : ""}>
               <button
@@ -71,7 +75,7 @@ export function History({
                   <Ago at={call.started} />
                 </span>
               </button>
-              <IconButton label={t.rerun} sign="retry" onClick={() => onRun(call.arguments)} />
+              <IconButton label={t.rerun} sign="retry" onClick={() => onRun(call.arguments as Values)} />
             </li>
           );
         })}

@@ -1,6 +1,7 @@
 /** Install a plugin: bring it here, look at all that it holds and would run, and only then allow it. */
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
+import type { AccessChoice, StagedPluginResponse } from "toolyard-client";
 import { api, type ApiError } from "../../lib/api";
 import { showToast } from "../../lib/toast";
 import { revealHidden } from "../../lib/hidden-characters";
@@ -10,18 +11,17 @@ import { Switch, TextField } from "../../ui/field";
 import { Icon } from "../../ui/icon";
 import { Fault, Notice } from "../../ui/state";
 import { titleOf } from "./translation";
-import { StagedView, type Staged } from "./staged";
+import { StagedView } from "./staged";
 import { AccessSelect } from "./trust";
-import type { AccessChoice } from "./types";
 import { pluginWords } from "./words-plugin";
 
 export function Install({ onClose, onInstalled }: { onClose: () => void; onInstalled: () => void }) {
   const t = pluginWords();
-  const staged = useSignal<Staged | null>(null);
+  const staged = useSignal<StagedPluginResponse | null>(null);
   const fault = useSignal<ApiError | null>(null);
   const reads = useSignal(false);
   const access = useSignal<AccessChoice>("declared");
-  const held = useRef<Staged | null>(null);
+  const held = useRef<StagedPluginResponse | null>(null);
   held.current = staged.value;
   // What was brought here and not allowed is thrown away with the dialog.
   useEffect(
@@ -33,7 +33,7 @@ export function Install({ onClose, onInstalled }: { onClose: () => void; onInsta
   const take = async (request: { body: unknown; headers?: Record<string, string> }) => {
     fault.value = null;
     reads.value = false;
-    const one = await api<Staged>("/v1/plugins/install", { method: "POST", ...request });
+    const one = await api<StagedPluginResponse>("/v1/plugins/install", { method: "POST", ...request });
     access.value = one.review?.access ?? "declared";
     staged.value = one;
   };
@@ -97,7 +97,7 @@ export function Install({ onClose, onInstalled }: { onClose: () => void; onInsta
   );
 }
 
-async function dropStaged(staged: Staged): Promise<void> {
+async function dropStaged(staged: StagedPluginResponse): Promise<void> {
   await api(`/v1/plugins/install/${encodeURIComponent(staged.staged)}`, { method: "DELETE" }).catch(() => undefined);
 }
 

@@ -2,6 +2,7 @@
  * answer is marked, for it broke the protocol. */
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
+import type { LogRow, PluginRow } from "toolyard-client";
 import { api, withQuery, type ApiError } from "../../lib/api";
 import { formatClockTime } from "../../lib/clock";
 import { setQuery, queryParam } from "../../lib/router";
@@ -10,22 +11,14 @@ import { Button } from "../../ui/button";
 import { Chip } from "../../ui/chip";
 import { Search } from "../../ui/field";
 import { Empty, Fault, Loading } from "../../ui/state";
-import type { Plugin } from "./types";
 import { pluginWords } from "./words-plugin";
 
-interface LogLine {
-  n: number;
-  at: number;
-  stream: "stderr" | "noise" | "note";
-  call: string;
-  text: string;
-}
 /** As many lines as are kept on the page. */
 const MOST = 5000;
 
-export function Logs({ plugin }: { plugin: Plugin }) {
+export function Logs({ plugin }: { plugin: PluginRow }) {
   const t = pluginWords();
-  const lines = useSignal<readonly LogLine[]>([]);
+  const lines = useSignal<readonly LogRow[]>([]);
   const lost = useSignal(0);
   const paused = useSignal(false);
   const state = useSignal<"loading" | "ready" | "fault">("loading");
@@ -39,7 +32,7 @@ export function Logs({ plugin }: { plugin: Plugin }) {
     const look = async () => {
       try {
         if (!paused.peek() && !document.hidden) {
-          const page = await api<{ data: LogLine[]; next: number; lost: number }>(
+          const page = await api<{ data: LogRow[]; next: number; lost: number }>(
             withQuery(`/v1/plugins/${encodeURIComponent(plugin.name)}/logs`, {
               folder: plugin.folder,
               after: next.current,
@@ -123,7 +116,7 @@ export function Logs({ plugin }: { plugin: Plugin }) {
   );
 }
 
-function downloadLog(name: string, lines: readonly LogLine[]): void {
+function downloadLog(name: string, lines: readonly LogRow[]): void {
   const text = lines
     .map((line) => `${new Date(line.at * 1000).toISOString()} ${line.stream} ${line.call} ${line.text}`)
     .join("\n");

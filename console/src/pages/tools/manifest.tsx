@@ -1,9 +1,9 @@
 /** The manifest of a plugin: its trust first, then its text with each problem at its line. */
+import type { PluginDetail, ProblemRow } from "toolyard-client";
 import { Empty } from "../../ui/state";
 import { NumberedLines, type LineNotes } from "./numbered-lines";
 import { ProblemList, ProblemText } from "./problems";
 import { Trust } from "./trust";
-import type { PluginDetail, Problem } from "./types";
 import { pluginWords } from "./words-plugin";
 
 export function ManifestTab({ plugin, reload }: { plugin: PluginDetail; reload: () => void }) {
@@ -34,15 +34,15 @@ export function ManifestTab({ plugin, reload }: { plugin: PluginDetail; reload: 
   );
 }
 
-function isInManifest(problem: Problem): boolean {
+function isInManifest(problem: ProblemRow): boolean {
   return problem.line > 0 && (!problem.file || problem.file === "plugin-manifest.json");
 }
 
-function uniqueProblems(problems: readonly Problem[]): Problem[] {
+function uniqueProblems(problems: readonly ProblemRow[]): ProblemRow[] {
   return [...new Map(problems.map((one) => [`${one.file}:${one.line}:${one.column}:${one.message}`, one])).values()];
 }
 
-function notesOf(problems: readonly Problem[], line: number): LineNotes | null {
+function notesOf(problems: readonly ProblemRow[], line: number): LineNotes | null {
   const t = pluginWords();
   const here = problems.filter((one) => one.line === line);
   if (!here.length) return null;

@@ -1,9 +1,9 @@
 /** The small signs of a tool: its state, its kind and risk, its star, and what it did today. */
+import type { ToolCount } from "toolyard-client";
 import { formatPercent } from "../../lib/language";
 import { Chip, StateChip, type Tone } from "../../ui/chip";
 import { Icon } from "../../ui/icon";
 import { toggleFavourite, favourites } from "./catalogue-data";
-import type { ToolStats } from "./types";
 import { pluginStateWord, words } from "./words";
 
 const OWN: Record<string, Tone> = {
@@ -37,7 +37,7 @@ export function Star({ name, title }: { name: string; title: string }) {
   );
 }
 
-export function DayStats({ stats }: { stats: ToolStats | null }) {
+export function DayStats({ stats }: { stats: (ToolCount & { is_capped?: boolean }) | null }) {
   const t = words();
   if (!stats || !stats.calls) return <span class="faint">{t.quiet}</span>;
   const rate = stats.errors / stats.calls;

@@ -1,12 +1,12 @@
 /** The problems of a plugin: location, message and fix. */
+import type { ProblemRow } from "toolyard-client";
 import { revealHidden } from "../../lib/hidden-characters";
 import { Icon } from "../../ui/icon";
 import { messageIn } from "../../lib/messages";
 import { MessageText } from "../../ui/message-text";
-import type { Problem } from "./types";
 import { pluginWords } from "./words-plugin";
 
-export function ProblemList({ problems }: { problems: readonly Problem[] }) {
+export function ProblemList({ problems }: { problems: readonly ProblemRow[] }) {
   return (
     <ul class="tools-problems">
       {problems.map((one, n) => (
@@ -21,7 +21,7 @@ export function ProblemList({ problems }: { problems: readonly Problem[] }) {
   );
 }
 
-export function ProblemText({ problem, withPlace = false }: { problem: Problem; withPlace?: boolean }) {
+export function ProblemText({ problem, withPlace = false }: { problem: ProblemRow; withPlace?: boolean }) {
   const t = pluginWords();
   const place = problem.line ? `${problem.file || t.manifestFile}:${problem.line}:${problem.column}` : problem.file;
   return (

@@ -1,7 +1,7 @@
 /** The result of a run: for people, as the raw envelope with its keys checked, and the output of its process. */
 import { useSignal } from "@preact/signals";
+import type { Envelope, ToolRow } from "toolyard-client";
 import { formatDuration } from "../../lib/clock";
-import type { Envelope } from "../../lib/envelope";
 import { hasScope } from "../../lib/api";
 import { navigate } from "../../lib/router";
 import { Button, CopyButton } from "../../ui/button";
@@ -19,13 +19,12 @@ import { ProcessView } from "./process";
 import type { Run } from "./runs";
 import { SaveTest } from "./save-test";
 import { Stopwatch } from "./stopwatch";
-import type { Tool } from "./types";
 import { tryWords } from "./words-try";
 
 type Tab = "result" | "raw" | "process";
 const KEYS = ["status", "data", "text", "stats", "context"] as const;
 
-export function Result({ tool, run, takesTests }: { tool: Tool; run: Run | null; takesTests: boolean }) {
+export function Result({ tool, run, takesTests }: { tool: ToolRow; run: Run | null; takesTests: boolean }) {
   const t = tryWords();
   const tab = useSignal<Tab>("result");
   const envelope = run?.envelope ?? null;

@@ -1,6 +1,7 @@
 /** The files of a plugin under review. Each opens in place: as text with line numbers, or, if it has changed since the
  * plugin was allowed, as the difference. What is not text shows its size and its hash. */
 import { useSignal } from "@preact/signals";
+import type { PluginFileContent, PluginFileRow } from "toolyard-client";
 import { withQuery } from "../../lib/api";
 import { formatBytes } from "../../lib/clock";
 import { hasHidden, revealHidden } from "../../lib/hidden-characters";
@@ -8,23 +9,10 @@ import { useResource } from "../../lib/resource";
 import { Button, CopyButton } from "../../ui/button";
 import { Chip } from "../../ui/chip";
 import { Icon } from "../../ui/icon";
-import { Patch, type StructuredPatchHunk } from "../../ui/patch";
+import { Patch } from "../../ui/patch";
 import { Fault, Loading, Notice } from "../../ui/state";
 import { NumberedLines } from "./numbered-lines";
 import { pluginWords } from "./words-plugin";
-
-interface ListedFile {
-  path: string;
-  size: number;
-  kind: "text" | "binary" | "large" | "link" | "gone";
-  counts: boolean;
-  change: "none" | "added" | "changed" | "removed";
-}
-interface FileContent extends ListedFile {
-  sha256: string;
-  text: string | null;
-  structured_patch: StructuredPatchHunk[] | null;
-}
 
 /** So many changed files are open from the start: what changed is what the decision is about. */
 const MOST_OPEN = 10;
@@ -32,7 +20,7 @@ const MOST_OPEN = 10;
 /** `base` is the address of the plugin or of the staged one, `folder` tells it apart from others of its name. */
 export function ReviewFiles({ base, folder = "" }: { base: string; folder?: string }) {
   const t = pluginWords();
-  const list = useResource<{ data: ListedFile[]; left_out: number }>(withQuery(`${base}/files`, { folder }));
+  const list = useResource<{ data: PluginFileRow[]; left_out: number }>(withQuery(`${base}/files`, { folder }));
   if (!list.value)
     return list.state === "fault" ? <Fault error={list.error} retry={list.reload} /> : <Loading rows={3} />;
   const files = list.value.data;
@@ -59,11 +47,11 @@ export function ReviewFiles({ base, folder = "" }: { base: string; folder?: stri
   );
 }
 
-function changedPaths(files: readonly ListedFile[]): string[] {
+function changedPaths(files: readonly PluginFileRow[]): string[] {
   return files.filter((file) => file.change !== "none").map((file) => file.path);
 }
 
-function FileRow({ file, path, isOpen }: { file: ListedFile; path: string; isOpen: boolean }) {
+function FileRow({ file, path, isOpen }: { file: PluginFileRow; path: string; isOpen: boolean }) {
   const t = pluginWords();
   const open = useSignal(isOpen);
   const kinds = { text: "", binary: t.fileBinary, large: t.fileLarge, link: t.fileLink, gone: "" };
@@ -97,7 +85,7 @@ function ChangeChip({ change }: { change: "added" | "changed" | "removed" }) {
 
 function FileView({ path }: { path: string }) {
   const t = pluginWords();
-  const content = useResource<FileContent>(path);
+  const content = useResource<PluginFileContent>(path);
   const whole = useSignal(false);
   const file = content.value;
   if (!file)

@@ -1,12 +1,11 @@
 /** The runs of each tool in this window. They go on, and their results stay, while a person looks at another tool. */
 import { signal } from "@preact/signals";
+import type { CallDetail, Envelope, McpToolResult } from "toolyard-client";
 import { api, ApiError, hasScope, request } from "../../lib/api";
-import type { Envelope } from "../../lib/envelope";
-import { canvasIn, perform, type SpecialAction } from "../../lib/special-action";
+import { canvasIn, perform } from "../../lib/special-action";
 import { loadMedia, type Media } from "../../ui/outcome/call-media";
 import { decodePart } from "../../lib/uri";
 import type { Values } from "../../ui/schema-form";
-import type { Call } from "./types";
 
 export interface Run {
   id: string;
@@ -27,11 +26,6 @@ interface Part {
   data?: string;
   mimeType?: string;
   resource?: { uri?: string; mimeType?: string; blob?: string };
-}
-interface Answer {
-  content: Part[];
-  structuredContent: Envelope;
-  _meta?: { "toolyard/specialAction"?: SpecialAction };
 }
 
 const FOLLOW_MS = 1000;
@@ -82,14 +76,14 @@ export async function start(tool: string, input: Values, retryOf: string): Promi
       query: { dialect: "mcp", codes: true, call_id: id, retry_of: retryOf },
       signal: gone.signal,
     });
-    const answer = (await response.json()) as Answer;
+    const answer = (await response.json()) as McpToolResult;
     const action = answer._meta?.["toolyard/specialAction"];
     perform(action);
     updateRun(tool, run, {
       state: "ended",
       ended: Date.now(),
       id: response.headers.get("X-Call-Id") ?? id,
-      envelope: answer.structuredContent,
+      envelope: answer.structuredContent as Envelope,
       media: mediaOf(answer.content),
       canvas: canvasIn(action),
     });
@@ -103,7 +97,7 @@ export async function start(tool: string, input: Values, retryOf: string): Promi
 }
 
 /** Show a call that began before: its result, or that it still runs, and then its result. */
-export function restoreRun(tool: string, call: Call): void {
+export function restoreRun(tool: string, call: CallDetail): void {
   const stop = async () => {
     updateRun(tool, run, { stopping: true });
     await api(`/v1/calls/${encodeURIComponent(call.id)}/cancel`, { method: "POST", body: {} });
@@ -128,7 +122,7 @@ export function restoreRun(tool: string, call: Call): void {
 /** Looks after a call that others began, for as long as it is the one that is shown. */
 async function follow(tool: string, run: Run): Promise<void> {
   if (runs.peek()[tool]?.began !== run.began) return;
-  const call = await api<Call>(`/v1/calls/${encodeURIComponent(run.id)}`).catch(() => null);
+  const call = await api<CallDetail>(`/v1/calls/${encodeURIComponent(run.id)}`).catch(() => null);
   if (runs.peek()[tool]?.began !== run.began) return;
   if (call?.ended) restoreRun(tool, call);
   else setTimeout(() => void follow(tool, run), FOLLOW_MS);

@@ -9,7 +9,7 @@ import { Dialog } from "../../ui/dialog";
 import { TextArea, TextField } from "../../ui/field";
 import { Fault } from "../../ui/state";
 import { toCase, firstLine } from "./copy-as";
-import type { Envelope } from "../../lib/envelope";
+import type { Envelope } from "toolyard-client";
 import { tryWords } from "./words-try";
 
 const MOST_NAME = 80;

@@ -1,14 +1,19 @@
 /** One setting of a plugin. */
+import type { PluginSettingRow } from "toolyard-client";
 import { formatRelative } from "../../lib/clock";
 import { revealHidden } from "../../lib/hidden-characters";
 import { language } from "../../lib/language";
 import { Button } from "../../ui/button";
 import { Chip, type Tone } from "../../ui/chip";
 import { Field, Switch } from "../../ui/field";
-import type { Setting } from "./types";
 import { pluginWords } from "./words-plugin";
 
-const TONES: Record<Setting["source"], Tone> = { plugin: "info", host: "info", default: "plain", missing: "bad" };
+const TONES: Record<PluginSettingRow["source"], Tone> = {
+  plugin: "info",
+  host: "info",
+  default: "plain",
+  missing: "bad",
+};
 
 export function SettingRow({
   setting,
@@ -16,7 +21,7 @@ export function SettingRow({
   problem,
   onChange,
 }: {
-  setting: Setting;
+  setting: PluginSettingRow;
   change: string | null | undefined;
   problem: string;
   onChange: (value: string | null | undefined) => void;
@@ -86,7 +91,7 @@ function BooleanSelect({
   help,
   onChange,
 }: {
-  setting: Setting;
+  setting: PluginSettingRow;
   change: string | null | undefined;
   help: string | undefined;
   onChange: (value: string | undefined) => void;
@@ -105,7 +110,7 @@ function BooleanSelect({
   );
 }
 
-function placeholder(setting: Setting, change: string | null | undefined): string {
+function placeholder(setting: PluginSettingRow, change: string | null | undefined): string {
   const t = pluginWords();
   if (change === null) return t.removed;
   if (!setting.secret) return setting.set ? "" : t.notSet;

@@ -1,22 +1,14 @@
 /** A plugin that was brought here and has not run: its files, its size, what it would run, its faults. */
+import type { AccessChoice, StagedPluginResponse } from "toolyard-client";
 import { revealHidden } from "../../lib/hidden-characters";
 import { ProblemList } from "./problems";
 import { ReviewFiles } from "./review-files";
-import { type Translated, titleOf } from "./translation";
+import { titleOf } from "./translation";
 import { ReviewFacts } from "./trust";
-import type { AccessChoice, Problem, Review } from "./types";
 import { pluginWords } from "./words-plugin";
 
-export interface Staged extends Translated {
-  staged: string;
-  source: string;
-  review: Review | null;
-  problems: Problem[];
-  left_out: string[];
-}
-
 /** `access` is the decision whose meaning is shown. */
-export function StagedView({ staged, access }: { staged: Staged; access: AccessChoice }) {
+export function StagedView({ staged, access }: { staged: StagedPluginResponse; access: AccessChoice }) {
   const t = pluginWords();
   return (
     <>

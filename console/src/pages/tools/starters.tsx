@@ -1,12 +1,11 @@
 /** Inputs to start from, one press away: the examples of the tool, and the last inputs it got. */
 import type { ComponentChildren } from "preact";
+import type { CallRow, ProjectFolder, ToolRow } from "toolyard-client";
 import { useResource } from "../../lib/resource";
 import { Icon, type Sign } from "../../ui/icon";
 import { sharedFields, summarizeInput } from "./input-summary";
 import { fitExamples, namesExampleFile, pickExampleFile } from "./example-file";
-import type { Call, Tool } from "./types";
-import type { Listing } from "../../ui/schema/path";
-import type { Values } from "../../ui/schema-form";
+import type { Schema, Values } from "../../ui/schema-form";
 import { tryWords } from "./words-try";
 
 const MOST_EXAMPLES = 4;
@@ -18,9 +17,9 @@ export function Starters({
   calls,
   onStart,
 }: {
-  tool: Tool;
+  tool: ToolRow;
   command: string;
-  calls: readonly Call[];
+  calls: readonly CallRow[];
   onStart: (input: Values) => void;
 }) {
   const t = tryWords();
@@ -59,7 +58,7 @@ export function Starters({
 /** The examples that this project can run, as soon as that is known. */
 function useRunnable(examples: readonly Values[]): readonly Values[] {
   const needs = examples.some(namesExampleFile);
-  const { value, state } = useResource<Listing>(needs ? "/v1/project/folder?path=." : null);
+  const { value, state } = useResource<ProjectFolder>(needs ? "/v1/project/folder?path=." : null);
   if (!needs || (state === "fault" && !value)) return examples;
   const files = value?.entries.filter((one) => one.type === "file").map((one) => one.name) ?? [];
   return fitExamples(examples, pickExampleFile(files));
@@ -95,21 +94,22 @@ function Starter({
 }
 
 /** The last inputs, each once; a call without input leaves nothing to fill in. */
-export function latestInputs(calls: readonly Call[]): Values[] {
+export function latestInputs(calls: readonly CallRow[]): Values[] {
   const seen = new Map<string, Values>();
   for (const call of calls) {
     const key = JSON.stringify(call.arguments);
-    if (key !== "{}" && !seen.has(key)) seen.set(key, call.arguments);
+    if (key !== "{}" && !seen.has(key)) seen.set(key, call.arguments as Values);
   }
   return [...seen.values()].slice(0, MOST_RECENT);
 }
 
 /** An example as it would be sent: a plugin with several commands needs to hear which. */
-function exampleInput(tool: Tool, example: Tool["examples"][number]): Values {
+function exampleInput(tool: ToolRow, example: ToolRow["examples"][number]): Values {
   const needs =
     tool.commands.length > 1 &&
     example.command &&
     example.arguments.command === undefined &&
-    "command" in (tool.parameters.properties ?? {});
-  return needs ? { command: example.command, ...example.arguments } : example.arguments;
+    "command" in ((tool.parameters as Schema).properties ?? {});
+  const given = example.arguments as Values;
+  return needs ? { command: example.command, ...given } : given;
 }

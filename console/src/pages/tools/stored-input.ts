@@ -1,7 +1,7 @@
 /** The input typed for each tool, stored for as long as the window is open. Secrets are not. */
+import type { ToolRow } from "toolyard-client";
 import type { Values } from "../../ui/schema-form";
 import { secretNames, withoutSecrets } from "../../ui/schema/shape";
-import type { Tool } from "./types";
 
 const key = (tool: string) => `toolyard.input.${tool}`;
 
@@ -14,7 +14,7 @@ export function loadInput(tool: string): Values {
   }
 }
 
-export function saveInput(tool: Tool, input: Values): void {
+export function saveInput(tool: ToolRow, input: Values): void {
   const secrets = new Set([tool, ...tool.forms].flatMap((one) => [...secretNames(one.parameters)]));
   try {
     sessionStorage.setItem(key(tool.name), JSON.stringify(withoutSecrets(input, secrets)));

@@ -1,7 +1,9 @@
 /** One tool, or one plugin that gives none yet: what it is, and its tabs. */
+import { useEffect } from "preact/hooks";
+import type { PluginDetail, PluginRow, ToolRow, ToolSummary } from "toolyard-client";
 import { hasScope, withQuery } from "../../lib/api";
 import { language } from "../../lib/language";
-import { lazyPage } from "../../lib/lazy-page";
+import { lazyPage, loadAhead } from "../../lib/lazy-page";
 import { useResource, type Resource } from "../../lib/resource";
 import { setQuery, queryParam, navigate } from "../../lib/router";
 import { useTitle } from "../../lib/title";
@@ -17,26 +19,28 @@ import { ATTENTION, firstSentence, toolPath } from "./catalogue-data";
 import { ConfigTab } from "./config";
 import { Description } from "./description";
 import { DisabledNotice } from "./disabled";
-import { ManifestTab } from "./manifest";
 import { PluginState, Star } from "./marks";
 import { Menu } from "./menu";
 import { actionsOf } from "./plugin-actions";
 import { aboutOf, titleOf } from "./translation";
 import { TryIt } from "./try-it";
-import type { Plugin, PluginDetail, Tool, ToolSummary } from "./types";
 import { kindWord, riskWord, attentionText, words } from "./words";
 
-const Logs = lazyPage<{ plugin: Plugin }>(() => import("./logs").then((module) => ({ default: module.Logs })));
+const ManifestTab = lazyPage<{ plugin: PluginDetail; reload: () => void }>(() =>
+  import("./manifest").then((module) => ({ default: module.ManifestTab })),
+);
+const Logs = lazyPage<{ plugin: PluginRow }>(() => import("./logs").then((module) => ({ default: module.Logs })));
 const Docs = lazyPage<{ plugin: PluginDetail }>(() => import("./docs").then((module) => ({ default: module.Docs })));
 
 type Tab = "try" | "description" | "manifest" | "config" | "logs" | "docs";
 
 export function ToolPage({ name }: { name: string }) {
   const t = words();
+  useEffect(() => loadAhead([ManifestTab.load]), []);
   const tools = useResource<{ data: ToolSummary[] }>("/v1/tool-summaries", ["plugin."]);
   const isListed = tools.value?.data.some((one) => one.name === name);
-  const whole = useResource<Tool>(isListed ? `/v1/tools/${encodeURIComponent(name)}` : null, ["plugin."]);
-  const plugins = useResource<{ data: Plugin[] }>(hasScope("admin") ? "/v1/plugins" : null, ["plugin."]);
+  const whole = useResource<ToolRow>(isListed ? `/v1/tools/${encodeURIComponent(name)}` : null, ["plugin."]);
+  const plugins = useResource<{ data: PluginRow[] }>(hasScope("admin") ? "/v1/plugins" : null, ["plugin."]);
   const folder = queryParam("folder");
   const listedTool = (isListed && whole.value?.name === name && whole.value) || null;
   const named =
@@ -76,7 +80,7 @@ export function ToolPage({ name }: { name: string }) {
   );
 }
 
-function ToolView({ tool, plugin, reload }: { tool: Tool | null; plugin: Plugin | null; reload: () => void }) {
+function ToolView({ tool, plugin, reload }: { tool: ToolRow | null; plugin: PluginRow | null; reload: () => void }) {
   const t = words();
   const lang = language.value === "zh" ? "zh" : "en";
   const detail = useResource<PluginDetail>(

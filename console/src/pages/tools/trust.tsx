@@ -2,6 +2,7 @@
  * visible. */
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
+import type { AccessChoice, AccessOptionRow, PluginDetail, PluginReview } from "toolyard-client";
 import { api, ApiError } from "../../lib/api";
 import { formatDuration } from "../../lib/clock";
 import { showToast } from "../../lib/toast";
@@ -17,7 +18,6 @@ import { Fault, Notice } from "../../ui/state";
 import { pluginBase, pluginPath } from "./plugin-actions";
 import { ReviewFiles } from "./review-files";
 import { titleOf } from "./translation";
-import type { AccessChoice, AccessOption, PluginDetail, Review } from "./types";
 import { pluginWords } from "./words-plugin";
 
 export function Trust({ plugin, reload }: { plugin: PluginDetail; reload: () => void }) {
@@ -61,7 +61,7 @@ export function Trust({ plugin, reload }: { plugin: PluginDetail; reload: () => 
 }
 
 /** The whole of what would run. Nothing of it is cut. */
-export function ReviewFacts({ review }: { review: Review }) {
+export function ReviewFacts({ review }: { review: PluginReview }) {
   const t = pluginWords();
   // The list of files shows their changes.
   const changes = review.changed
@@ -118,12 +118,12 @@ export function ReviewFacts({ review }: { review: Review }) {
 }
 
 /** The decision that is in force, with what it means. */
-function chosenOption(review: Review, choice: string = review.access): AccessOption | undefined {
+function chosenOption(review: PluginReview, choice: string = review.access): AccessOptionRow | undefined {
   return review.access_options.find((one) => one.choice === choice);
 }
 
 /** What a plugin may reach under one decision, how far that is enforced here, and why not further. */
-function AccessReach({ option, env }: { option: AccessOption | undefined; env: readonly string[] }) {
+function AccessReach({ option, env }: { option: AccessOptionRow | undefined; env: readonly string[] }) {
   const t = pluginWords();
   if (!option) return null;
   return (
@@ -186,7 +186,7 @@ export function AccessSelect({
   access,
   onChoose,
 }: {
-  review: Review;
+  review: PluginReview;
   access: AccessChoice;
   onChoose: (choice: AccessChoice) => void;
 }) {
@@ -215,7 +215,7 @@ function Allow({
   reload,
 }: {
   plugin: PluginDetail;
-  review: Review;
+  review: PluginReview;
   onClose: () => void;
   reload: () => void;
 }) {

@@ -1,6 +1,7 @@
 /** Try a tool: its input as a form or as JSON, run and stop it, see what came out, and its last runs. */
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
+import type { CallDetail, ToolRow } from "toolyard-client";
 import { api } from "../../lib/api";
 import { isNarrow } from "../../lib/narrow";
 import { setQuery, queryParam } from "../../lib/router";
@@ -22,12 +23,11 @@ import { restoreRun, runs, start } from "./runs";
 import { helpOf } from "./translation";
 import { Starters } from "./starters";
 import { Stopwatch } from "./stopwatch";
-import type { Call, Tool } from "./types";
 import { tryWords } from "./words-try";
 
 const NONE: Problems = new Map();
 
-export function TryIt({ tool, takesTests }: { tool: Tool; takesTests: boolean }) {
+export function TryIt({ tool, takesTests }: { tool: ToolRow; takesTests: boolean }) {
   const t = tryWords();
   const input = useSignal<Values>(loadInput(tool.name));
   const tried = useSignal(false);
@@ -62,10 +62,10 @@ export function TryIt({ tool, takesTests }: { tool: Tool; takesTests: boolean })
   };
   const show = useEvent(async (id: string) => {
     const before = runs.peek()[tool.name]?.began;
-    const call = await api<Call>(`/v1/calls/${encodeURIComponent(id)}`);
+    const call = await api<CallDetail>(`/v1/calls/${encodeURIComponent(id)}`);
     if (call.tool !== tool.name) throw new Error(t.lost);
     if (runs.peek()[tool.name]?.began !== before) return; // another run has begun since
-    fill(call.arguments);
+    fill(call.arguments as Values);
     restoreRun(tool.name, call);
     lookAtResult();
   });

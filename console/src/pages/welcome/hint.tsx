@@ -1,9 +1,10 @@
 /** For the empty chat: a way to the first steps, while nobody has gone or dismissed them, and to go on with them. */
+import type { Status } from "toolyard-client";
 import "./style.css";
 import { hasScope } from "../../lib/api";
 import { useResource } from "../../lib/resource";
 import { Icon } from "../../ui/icon";
-import { placeOf, readKept, type Status } from "./types";
+import { placeOf, readKept } from "./types";
 import { words } from "./words";
 
 export function FirstRunHint() {

@@ -2,6 +2,7 @@
 import "./style.css";
 import "../providers/style.css";
 import { useEffect } from "preact/hooks";
+import type { SettingsDetail, Status } from "toolyard-client";
 import { api, hasScope } from "../../lib/api";
 import { dropDrafts } from "../../lib/drafts";
 import { useResource } from "../../lib/resource";
@@ -13,7 +14,7 @@ import { listProviders } from "../providers/provider";
 import { ModelStep } from "./model-step";
 import { PlaceStep } from "./place-step";
 import { keepTry, TryStep } from "./try-step";
-import { dropKept, keep, placeOf, readKept, type Settings, type Status } from "./types";
+import { dropKept, keep, placeOf, readKept } from "./types";
 import { words } from "./words";
 
 const STEPS = ["model", "try", "place"] as const;
@@ -23,7 +24,7 @@ const SIGNS: Record<Step, Sign> = { model: "plug", try: "play", place: "globe" }
 export default function Welcome() {
   const t = words();
   const status = useResource<Status>(hasScope("admin") ? "/v1/status" : null);
-  const settings = useResource<Settings>(hasScope("admin") ? "/v1/settings" : null);
+  const settings = useResource<SettingsDetail>(hasScope("admin") ? "/v1/settings" : null);
   const place = status.value ? placeOf(status.value) : "";
   const kept = place ? readKept(place) : null;
   const at = Math.min(STEPS.length, Math.max(1, Number(queryParam("step")) || kept?.at || 1));

@@ -1,5 +1,6 @@
 /** Which models answer: a preset, its key, and one press that tests and stores both. */
 import { useSignal } from "@preact/signals";
+import type { UpstreamTestResult } from "toolyard-client";
 import { api, type ApiError } from "../../lib/api";
 import { draftOf, peekDraft, setDraft } from "../../lib/drafts";
 import { revealHidden } from "../../lib/hidden-characters";
@@ -7,7 +8,7 @@ import { Button } from "../../ui/button";
 import { TextField } from "../../ui/field";
 import { Fault, Notice } from "../../ui/state";
 import { PresetNotes, PresetPicker } from "../providers/preset-picker";
-import { probe, probes, type Probe } from "../providers/probe";
+import { probe, probes } from "../providers/probe";
 import { ProbeResult } from "../providers/probe-result";
 import {
   freeName,
@@ -36,7 +37,7 @@ export function ModelStep({ settings, next, skip, back, onSaved }: StepProps & {
   const p = providerWords();
   const providers = listProviders(settings);
   const { url, key } = draftOf<Draft>(KEPT) ?? { url: "", key: "" };
-  const tested = useSignal<Probe | null>(null);
+  const tested = useSignal<UpstreamTestResult | null>(null);
   const fault = useSignal<ApiError | null>(null);
   const problem = useSignal("");
   const preset = presetOf(url);

@@ -1,6 +1,7 @@
 /** One question to the model that needs a tool, to see that all of it works. */
 import { signal, useSignal } from "@preact/signals";
-import { api, type ApiError, type Failure } from "../../lib/api";
+import type { CallRow } from "toolyard-client";
+import { api, type ApiError } from "../../lib/api";
 import { formatDuration, now } from "../../lib/clock";
 import { revealHidden } from "../../lib/hidden-characters";
 import { language } from "../../lib/language";
@@ -17,20 +18,11 @@ import { StepFooter } from "./foot";
 import type { StepProps } from "./types";
 import { words } from "./words";
 
-interface Call {
-  id: string;
-  tool: string;
-  state: string;
-  text: string;
-  error?: Failure | null;
-  time_ms: number;
-  chat: string | null;
-}
 interface Outcome {
   text: string;
   /** The text as Markdown; empty if it could not be drawn. */
   html: string;
-  calls: Call[];
+  calls: CallRow[];
   ms: number;
 }
 const TOUR = "tour";
@@ -77,7 +69,7 @@ export function TryStep({ status, next, skip, back }: StepProps) {
         headers: { "X-Toolyard-Show": "hidden", "X-Toolyard-Chat": chat },
         signal,
       });
-      const { data } = await api<{ data: Call[] }>("/v1/calls", { query: { limit: 20 }, signal });
+      const { data } = await api<{ data: CallRow[] }>("/v1/calls", { query: { limit: 20 }, signal });
       const text = reply.choices[0]?.message.content ?? "";
       const html = await renderMarkdown(text, signal);
       const calls = data.filter((one) => one.chat === chat).reverse();

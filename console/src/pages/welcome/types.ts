@@ -1,21 +1,9 @@
 /** The data of the first steps, the props of each step, and how far somebody came. */
-import type { Setting } from "../providers/provider";
+import type { SettingRow, Status } from "toolyard-client";
 
-export interface Status {
-  project: string;
-  first_run: boolean;
-  version: string;
-  time_zone: string;
-  confinement: "full" | "files" | "none";
-  /** What a command needs to reach this home, with a space before it; empty for the default home. */
-  home_option: string;
-}
-export interface Settings {
-  settings: Setting[];
-}
 export interface StepProps {
   status: Status;
-  settings: readonly Setting[];
+  settings: readonly SettingRow[];
   next: () => void;
   skip: () => void;
   back?: () => void;

@@ -18,7 +18,8 @@ export const words = dictionary(
     saveFailed: "Could not be saved",
     model: "Model",
     modelText:
-      "Choose the service that runs your models, and paste its key. You can also skip this: a built-in guide then shows how everything works.",
+      "Choose the service that runs your models, and paste its key. You can also skip this: a built-in " +
+      "guide then shows how everything works.",
     connect: "Connect",
     connected: "Connected:",
     manage: "Manage providers",
@@ -56,9 +57,11 @@ export const words = dictionary(
     mayAsk: "In a chat you are asked before a tool changes files, runs programs or uses the network.",
     mayAuto: "In a chat, tools run without asking you: approvals are set to automatic.",
     mayPlugins:
-      "Plugins add tools. They are programs that can open every file that Toolyard itself can open. Except for those that come with Toolyard, none runs until you allow it.",
+      "Plugins add tools. They are programs that can open every file that Toolyard itself can open. " +
+      "Except for those that come with Toolyard, none runs until you allow it.",
     mayPluginsConfined:
-      "Plugins add tools. They are programs that can only open the files they say they need. Except for those that come with Toolyard, none runs until you allow it.",
+      "Plugins add tools. They are programs that can only open the files they say they need. Except " +
+      "for those that come with Toolyard, none runs until you allow it.",
     testAgain: "Test again",
     another: "To work in another folder, start Toolyard with this command, and your folder in place of FOLDER:",
     hint: "New here? Connect a model and try a tool.",

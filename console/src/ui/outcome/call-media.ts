@@ -1,6 +1,6 @@
 /** The pictures, sounds, films and files that a call gave. */
 import { request } from "../../lib/api";
-import type { Envelope } from "../../lib/envelope";
+import type { Envelope } from "toolyard-client";
 import { readUri } from "../../lib/file-uri";
 import { toText } from "../../lib/text";
 

@@ -3,7 +3,7 @@
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { api, toFailure } from "../../lib/api";
-import type { Envelope } from "../../lib/envelope";
+import type { Envelope } from "toolyard-client";
 import { failureIn } from "../../lib/envelope-text";
 import { useEvent } from "../../lib/use-event";
 import { revealHidden } from "../../lib/hidden-characters";

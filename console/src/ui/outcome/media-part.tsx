@@ -11,7 +11,8 @@ const PICTURE = /^image\/(png|jpeg|gif|webp|avif|bmp|svg\+xml)$/;
 export function MediaPart({ media, name }: { media: Media; name: string }) {
   const uri = `data:${media.mime};base64,${media.data}`;
   const size = Math.floor((media.data.length * 3) / 4);
-  const file = `${name.replaceAll(/[^\w.-]+/g, "-")}${name.includes(".") ? "" : `.${media.mime.split("/")[1]?.replace(/\+.*/, "") ?? "bin"}`}`;
+  const ending = name.includes(".") ? "" : `.${media.mime.split("/")[1]?.replace(/\+.*/, "") ?? "bin"}`;
+  const file = name.replaceAll(/[^\w.-]+/g, "-") + ending;
   return (
     <figure class="outcome-media">
       {PICTURE.test(media.mime) && <img src={uri} alt={name} />}

@@ -1,9 +1,15 @@
 import { describe, expect, test } from "vitest";
-import type { Envelope } from "../../lib/envelope";
+import type { Envelope } from "toolyard-client";
 import type { Json, Values } from "../schema-form";
 import { mainText, splitOutcome } from "./parts";
 
-const envelope = (text: string, data: Values): Envelope => ({ status: "success", data, text, stats: {}, context: {} });
+const envelope = (text: string, data: Values): Envelope => ({
+  status: "success",
+  data,
+  text,
+  stats: {},
+  context: { cwd: "/", params_input: {} },
+});
 const split = (text: string, data: Values, hasMedia = false) => splitOutcome(envelope(text, data), new Set(), hasMedia);
 
 describe("splitOutcome", () => {

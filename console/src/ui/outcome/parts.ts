@@ -1,6 +1,6 @@
 /** The parts of a result, each once: what its text says already, what its media and patches show, is not shown again
  * as data. */
-import type { Envelope } from "../../lib/envelope";
+import type { Envelope } from "toolyard-client";
 import type { Json, Values } from "../schema-form";
 
 export interface OutcomeParts {
@@ -15,7 +15,7 @@ export interface OutcomeParts {
 /** Split the data of an envelope; `shown` are keys that something else shows, `hasMedia` says that its media are. */
 export function splitOutcome(envelope: Envelope, shown: ReadonlySet<string>, hasMedia: boolean): OutcomeParts {
   const parts: OutcomeParts = { content: "", data: {}, facts: {} };
-  for (const [key, value] of Object.entries(envelope.data ?? {})) {
+  for (const [key, value] of Object.entries((envelope.data ?? {}) as Values)) {
     if (shown.has(key) || isEmpty(value) || (key === "truncated" && !value) || isSaid(value, envelope.text, hasMedia))
       continue;
     if (key === "content" && typeof value === "string") parts.content = value;

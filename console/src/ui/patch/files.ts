@@ -1,5 +1,6 @@
 /** The changed files that the result of a call tells of, wherever in its data they stand. */
-import type { PatchFile, StructuredPatchHunk } from "./model";
+import type { PatchHunk } from "toolyard-client";
+import type { PatchFile } from "./model";
 
 const DEEPEST = 6;
 
@@ -36,7 +37,7 @@ function collect(value: unknown, near: string, depth: number, into: PatchFile[])
   for (const key of Object.keys(one)) collect(one[key], path, depth + 1, into);
 }
 
-function isHunk(value: unknown): value is StructuredPatchHunk {
+function isHunk(value: unknown): value is PatchHunk {
   return (
     isObject(value) &&
     Array.isArray(value.lines) &&

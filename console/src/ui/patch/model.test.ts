@@ -1,15 +1,8 @@
 import { describe, expect, test } from "vitest";
-import {
-  countLines,
-  differingRange,
-  hunkHeader,
-  linesOf,
-  splitRows,
-  unifiedRows,
-  type StructuredPatchHunk,
-} from "./model";
+import type { PatchHunk } from "toolyard-client";
+import { countLines, differingRange, hunkHeader, linesOf, splitRows, unifiedRows } from "./model";
 
-const HUNK: StructuredPatchHunk = {
+const HUNK: PatchHunk = {
   oldStart: 10,
   oldLines: 4,
   newStart: 20,

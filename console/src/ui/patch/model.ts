@@ -1,19 +1,13 @@
 /** The hunks of `structuredPatch` as lines that know their numbers, and as pairs of sides. Nothing is computed that
  * the hunk does not say: numbers count on from `oldStart` and `newStart`. */
+import type { PatchHunk } from "toolyard-client";
 
-export interface StructuredPatchHunk {
-  oldStart: number;
-  oldLines: number;
-  newStart: number;
-  newLines: number;
-  lines: string[];
-}
 export interface PatchFile {
   path: string;
   from?: string;
   operation?: string;
   binary?: boolean;
-  hunks: readonly StructuredPatchHunk[];
+  hunks: readonly PatchHunk[];
 }
 
 export interface Line {
@@ -31,7 +25,7 @@ export interface Count {
   removed: number;
 }
 
-export function countLines(hunks: readonly StructuredPatchHunk[]): Count {
+export function countLines(hunks: readonly PatchHunk[]): Count {
   let added = 0;
   let removed = 0;
   for (const hunk of hunks)
@@ -42,11 +36,11 @@ export function countLines(hunks: readonly StructuredPatchHunk[]): Count {
   return { added, removed };
 }
 
-export function hunkHeader(hunk: StructuredPatchHunk): string {
+export function hunkHeader(hunk: PatchHunk): string {
   return `@@ -${hunk.oldStart},${hunk.oldLines} +${hunk.newStart},${hunk.newLines} @@`;
 }
 
-export function linesOf(hunk: StructuredPatchHunk): Line[] {
+export function linesOf(hunk: PatchHunk): Line[] {
   const lines: Line[] = [];
   let old = hunk.oldStart;
   let now = hunk.newStart;
@@ -75,14 +69,14 @@ export function linesOf(hunk: StructuredPatchHunk): Line[] {
   return lines;
 }
 
-export function unifiedRows(hunks: readonly StructuredPatchHunk[]): Row[] {
+export function unifiedRows(hunks: readonly PatchHunk[]): Row[] {
   return hunks.flatMap((hunk): Row[] => [
     { head: hunkHeader(hunk) },
     ...linesOf(hunk).map((line): Row => ({ head: null, line })),
   ]);
 }
 
-export function splitRows(hunks: readonly StructuredPatchHunk[]): Row[] {
+export function splitRows(hunks: readonly PatchHunk[]): Row[] {
   const rows: Row[] = [];
   for (const hunk of hunks) {
     rows.push({ head: hunkHeader(hunk) });

@@ -3,13 +3,20 @@
 import createDOMPurify from "dompurify";
 
 const TAGS =
-  "a article aside audio bdi blockquote br button code dd del details div dl dt em figcaption figure h1 h2 h3 h4 h5 h6 hr img li ol p pre s section span strong summary sup table tbody td th thead tr ul video";
+  "a article aside audio bdi blockquote br button code dd del details div dl dt em figcaption figure " +
+  "h1 h2 h3 h4 h5 h6 hr img li ol p pre s section span strong summary sup table tbody td th thead tr " +
+  "ul video";
 const MATH_TAGS =
-  "math menclose merror mfrac mi mmultiscripts mn mo mover mpadded mphantom mprescripts mroot mrow ms mspace msqrt mstyle msub msubsup msup mtable mtd mtext mtr munder munderover none";
+  "math menclose merror mfrac mi mmultiscripts mn mo mover mpadded mphantom mprescripts mroot mrow ms " +
+  "mspace msqrt mstyle msub msubsup msup mtable mtd mtext mtr munder munderover none";
 const ATTRIBUTES =
-  "class href id rel target lang start scope data-tex data-kind role aria-checked data-chart type data-src src alt title width height controls preload";
+  "class href id rel target lang start scope data-tex data-kind role aria-checked data-chart type " +
+  "data-src src alt title width height controls preload";
 const MATH_ATTRIBUTES =
-  "accent accentunder align columnalign columnlines columnspacing columnspan depth display displaystyle fence form frame height largeop linebreak linethickness lspace mathbackground mathcolor mathsize mathvariant maxsize minsize movablelimits notation rowlines rowspacing rowspan rspace scriptlevel separator stretchy symmetric voffset width";
+  "accent accentunder align columnalign columnlines columnspacing columnspan depth display " +
+  "displaystyle fence form frame height largeop linebreak linethickness lspace mathbackground " +
+  "mathcolor mathsize mathvariant maxsize minsize movablelimits notation rowlines rowspacing rowspan " +
+  "rspace scriptlevel separator stretchy symmetric voffset width";
 
 const CLASS = /^[A-Za-z][A-Za-z0-9-]{0,40}(?: [A-Za-z][A-Za-z0-9-]{0,40}){0,5}$/;
 const FOOTNOTE = /^fn(?:ref)?-[a-z][0-9a-f]{8}-[0-9]{1,6}(?::[0-9]{1,6})?$/;

@@ -25,9 +25,10 @@ const ENDINGS: Record<string, string> = {
   make: "mk",
 };
 const PLAIN = new Set(
-  "awk bat c clojure cmake cpp css dart diff go graphql groovy html ini java json jsx julia less lua matlab nim php r scala scss solidity sql swift toml tsx vim xml zig".split(
-    " ",
-  ),
+  (
+    "awk bat c clojure cmake cpp css dart diff go graphql groovy html ini java json jsx julia less " +
+    "lua matlab nim php r scala scss solidity sql swift toml tsx vim xml zig"
+  ).split(" "),
 );
 let wrapped = false; // the last choice holds for the blocks to come
 

@@ -8,14 +8,22 @@ export type Tree = readonly [
 
 const SPACE = "http://www.w3.org/2000/svg";
 const SHAPES = new Set(
-  "svg g path rect circle ellipse line polyline polygon text tspan textPath defs marker clipPath mask linearGradient radialGradient stop pattern symbol use title desc".split(
-    " ",
-  ),
+  (
+    "svg g path rect circle ellipse line polyline polygon text tspan textPath defs marker clipPath " +
+    "mask linearGradient radialGradient stop pattern symbol use title desc"
+  ).split(" "),
 );
 const ATTRIBUTES = new Set(
-  "viewBox x y x1 y1 x2 y2 cx cy r rx ry fx fy d points width height transform gradientTransform gradientUnits patternUnits patternTransform clipPathUnits maskUnits offset dx dy rotate textLength lengthAdjust startOffset refX refY markerWidth markerHeight markerUnits orient preserveAspectRatio pathLength fill fill-opacity fill-rule clip-rule stroke stroke-width stroke-opacity stroke-dasharray stroke-dashoffset stroke-linecap stroke-linejoin stroke-miterlimit opacity font-size font-weight font-style text-anchor dominant-baseline alignment-baseline visibility display stop-color stop-opacity text-decoration-line letter-spacing word-spacing".split(
-    " ",
-  ),
+  (
+    "viewBox x y x1 y1 x2 y2 cx cy r rx ry fx fy d points width height transform gradientTransform " +
+    "gradientUnits patternUnits patternTransform clipPathUnits maskUnits offset dx dy rotate " +
+    "textLength lengthAdjust startOffset refX refY markerWidth markerHeight markerUnits orient " +
+    "preserveAspectRatio pathLength fill fill-opacity fill-rule clip-rule stroke stroke-width " +
+    "stroke-opacity stroke-dasharray stroke-dashoffset stroke-linecap stroke-linejoin " +
+    "stroke-miterlimit opacity font-size font-weight font-style text-anchor dominant-baseline " +
+    "alignment-baseline visibility display stop-color stop-opacity text-decoration-line " +
+    "letter-spacing word-spacing"
+  ).split(" "),
 );
 const REFERS = new Set(["marker-start", "marker-mid", "marker-end", "clip-path", "mask", "fill", "stroke"]);
 const URL_PART = /^url\(["']?#([\w:.-]{1,200})["']?\)$/;

@@ -1,6 +1,7 @@
 /** A path inside the project. The folder button lets one walk through its folders; nothing of that is a call. */
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
+import type { ProjectFolder } from "toolyard-client";
 import { api, ApiError } from "../../lib/api";
 import { useEvent } from "../../lib/use-event";
 import { IconButton } from "../button";
@@ -10,17 +11,6 @@ import { MessageText } from "../message-text";
 import type { ServerMessage } from "../../lib/messages";
 import { describeField, ForeignText, type FieldProps } from "./simple";
 import { schemaWords } from "./words";
-
-interface Entry {
-  name: string;
-  path: string;
-  type: "folder" | "file" | "link";
-}
-export interface Listing {
-  path: string;
-  entries: Entry[];
-  truncated: boolean;
-}
 
 export function PathInput({ name, schema, value, onValue, required, problem }: FieldProps) {
   const t = schemaWords();
@@ -77,11 +67,11 @@ export function PathInput({ name, schema, value, onValue, required, problem }: F
 /** A folder of the project: the way to it, its folders to walk into, its files to choose. */
 function FolderView({ start, onChoose }: { start: string; onChoose: (path: string) => void }) {
   const t = schemaWords();
-  const listing = useSignal<Listing | null>(null);
+  const listing = useSignal<ProjectFolder | null>(null);
   const problem = useSignal<ServerMessage | null>(null);
   const list = useEvent(async (path: string, nearest: boolean) => {
     try {
-      listing.value = await api<Listing>("/v1/project/folder", { query: { path, nearest } });
+      listing.value = await api<ProjectFolder>("/v1/project/folder", { query: { path, nearest } });
       problem.value = null;
     } catch (error) {
       problem.value = error instanceof ApiError ? error.serverMessage : { text: String(error) };

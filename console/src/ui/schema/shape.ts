@@ -65,13 +65,20 @@ export interface Shape {
 }
 
 /** Names of fields that usually hold more than a line. */
-const LONG =
-  /^(content|text|patch|code|prompt|negative_prompt|script|body|old_string|new_string|new_source|diff|diffContent|searchString|replaceString|message|markdown|html|input|sql|template)\d*$/i;
+const LONG = new RegExp(
+  "^(content|text|patch|code|prompt|negative_prompt|script|body|old_string|new_string|" +
+    "new_source|diff|diffContent|searchString|replaceString|message|markdown|html|input|sql|" +
+    "template)\\d*$",
+  "i",
+);
 const PATH = /(^|[_-])(path|file|folder|dir|directory|filename)\d*$|(Path|File|Dir|Folder|Directory)\d*$/;
 
 const PATH_FORMAT = /^(path|file-?path|file|directory|folder|dir)$/i;
-const SECRET =
-  /(^|[_-])(password|passwd|passphrase|secret|api[_-]?key|access[_-]?token|auth[_-]?token)$|(Password|Secret|ApiKey|AccessToken|AuthToken)$/i;
+const SECRET = new RegExp(
+  "(^|[_-])(password|passwd|passphrase|secret|api[_-]?key|access[_-]?token|auth[_-]?token)$|" +
+    "(Password|Secret|ApiKey|AccessToken|AuthToken)$",
+  "i",
+);
 const FILE_FORMAT = /^(byte|binary|base64|data-ur[il])$/i;
 
 export function isObject(value: unknown): value is Values {

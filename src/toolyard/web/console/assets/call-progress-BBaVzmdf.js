@@ -1,2 +1,0 @@
-import{Xt as e,mt as t,on as n}from"./common-DycSHBVp.js";import{t as r}from"./progress-DuTgvOmM.js";var i=e({progress:`Progress`},{progress:`进度`});function a({id:e,most:a=6}){let{done:o,lines:s}=r(e).value;return o===null&&!s.length?null:t(`div`,{class:`call-progress`,role:`group`,"aria-label":i().progress,children:[o!==null&&t(`progress`,{"aria-label":i().progress,max:1,value:o}),s.length>0&&t(`pre`,{"data-given":!0,tabIndex:0,"aria-label":i().progress,children:n(s.slice(-a).join(`
-`))})]})}export{a as t};

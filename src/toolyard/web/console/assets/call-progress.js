@@ -1,0 +1,2 @@
+import{a as e,dictionary as t,revealHidden as n}from"./common.js";import{progressOf as r}from"./progress.js";var i=t({progress:`Progress`},{progress:`进度`});function a({id:t,most:a=6}){let{done:o,lines:s}=r(t).value;return o===null&&!s.length?null:e(`div`,{class:`call-progress`,role:`group`,"aria-label":i().progress,children:[o!==null&&e(`progress`,{"aria-label":i().progress,max:1,value:o}),s.length>0&&e(`pre`,{"data-given":!0,tabIndex:0,"aria-label":i().progress,children:n(s.slice(-a).join(`
+`))})]})}export{a as CallProgress};

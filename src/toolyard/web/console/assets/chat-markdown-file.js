@@ -1,0 +1,12 @@
+import{FileError as e,messageHeading as t,messageToParts as n,readQuotedCode as r,toLine as i}from"./chat.js";var a=1,o=`<!-- toolyard:`,s=/(?:^|\n)<!-- toolyard:conversation\b/,c=/(?:^|\n)<!-- toolyard:conversation\b[^\n]*\r\n/,l=/(?:^|\n)<!-- toolyard:/g,u=/^<!-- toolyard:([a-z]+)(?: (\{[^\n]*\}))? -->\s*$/,d=[`user`,`assistant`],f=[`text`,`image`,`file`,`call`,`end`];async function p(e,t,n){let r=i(e)&&`# ${i(e)}`,o=await Promise.all(n.map(m));return`${[h(`conversation`,r,{version:a,model:t}),...o.flat()].join(`
+
+`)}\n`}async function m(e){let{role:r,at:i,model:a,state:o,fault:s}=e,c={at:i,...a&&{model:a},...o!==`done`&&{state:o},...s&&{fault:s}},l=await n(e),u=l[0]?.kind===`text`?l.shift():void 0;return[h(r,[t(e),...u?[u.markdown]:[]].join(`
+
+`),c),...l.map(({kind:e,markdown:t,facts:n})=>h(e,t,n))]}function h(e,t,n){return`<!-- toolyard:${e}${n?` ${JSON.stringify(n).replaceAll(`>`,`\\u003e`)}`:``} -->\n${t.replace(l,`$&:`)}`}function g(e){return s.test(e)}function _(e){let[{facts:t,lines:n},...r]=b(e),i=[];for(let e of r)d.includes(e.kind)&&i.push({...e.facts,role:e.kind,text:``,images:[],attachments:[],pieces:[]}),v(i[i.length-1],e);let a=n.find(e=>e.startsWith(`# `))?.slice(2)??``;return{...t,title:a.trim(),messages:i}}function v(e,{kind:t,facts:n,lines:i}){let a=t=>e[t];if(t===`image`)a(`images`).push(/\((data:[^)]*)\)/.exec(i.join(`
+`))?.[1]??``);else if(t===`file`)a(`attachments`).push({...n,text:r(i)});else if(t===`call`)a(`pieces`).push({...n,kind:t,text:r(i)});else if(t!==`end`){let n=y(t,i).join(`
+`);e.role===`user`?e.text=[e.text,n].filter(Boolean).join(`
+
+`):n&&a(`pieces`).push({kind:`text`,text:n})}}function y(e,t){return e===`text`||!t[0]?.startsWith(`## `)?t:t.slice(t[1]===``?2:1)}function b(t){let n=(c.test(t)?t.replaceAll(`\r
+`,`
+`):t).replace(/\n$/,``).split(`
+`),r=n.findIndex(e=>s.test(e)),i=[];return n.slice(r).forEach((t,n)=>{let a=i[i.length-1];if(a&&!t.startsWith(o))return void a.lines.push(t);if(a&&t.startsWith(`${o}:`))return void a.lines.push(t.replace(`${o}:`,o));let s=x(t),c=a?i.length===1?d:[...d,...f]:[`conversation`];if(!s||!c.includes(s.kind))throw new e(`badMarker`,r+n+1);a?.lines[a.lines.length-1]===``&&a.lines.pop(),i.push(s)}),i}function x(e){let[,t=``,n=`{}`]=u.exec(e)??[];try{return{kind:t,facts:JSON.parse(n),lines:[]}}catch{return null}}export{g as isMarkdownFile,_ as parseMarkdownFile,p as writeMarkdownFile};

@@ -1,0 +1,2 @@
+var e=e=>`/v1/schedules/${encodeURIComponent(e)}`,t={next:[`scheduled`,`running`,`paused`],missed:[`expired`,`interrupted`,`failed`],past:[`done`,`cancelled`]},n=60;function r(e,t){return(e.condition===`scheduled`||e.condition===`proposed`)&&e.due!==null&&t/1e3-e.due>n?`late`:e.condition}function i(e){return Object.entries(e).map(([e,t])=>`${e}: ${typeof t==`string`?t:JSON.stringify(t)}`).join(`, `).slice(0,200).replaceAll(`
+`,` `)}export{t as TABS,r as conditionOf,e as schedulePath,i as summary};

@@ -1,1 +1,0 @@
-import{Xt as e}from"./common-DycSHBVp.js";var t=e({chat:`chat`,tools:`tools`,approve:`approvals`,admin:`full access`},{chat:`对话`,tools:`工具`,approve:`审批`,admin:`完全访问`});function n(e){return t()[e]??e}export{n as t};

@@ -1,0 +1,1 @@
+import{language as e}from"./common.js";function t(t){let n=t.translations[e.value]?.display_name||t.display_name;return!n||e.value!==`zh`&&/\p{Script=Han}/u.test(n)?t.name:n}function n(t){return t.translations[e.value]?.description||t.description}function r(t){return t.translations[e.value===`zh`?`zh`:`en`]?.parameters??{}}export{n as aboutOf,r as helpOf,t as titleOf};

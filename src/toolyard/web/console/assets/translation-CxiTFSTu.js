@@ -1,1 +1,0 @@
-import{en as e}from"./common-DycSHBVp.js";function t(t){let n=t.translations[e.value]?.display_name||t.display_name;return!n||e.value!==`zh`&&/\p{Script=Han}/u.test(n)?t.name:n}function n(t){return t.translations[e.value]?.description||t.description}function r(t){return t.translations[e.value===`zh`?`zh`:`en`]?.parameters??{}}export{r as n,t as r,n as t};
