@@ -42,6 +42,7 @@ check: $(DEV) ## format, lint, types and import rules, also of the console
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-logo
+	@$(BIN)/python scripts/messages.py
 	@$(MAKE) --no-print-directory check-console
 
 check-console:
@@ -51,6 +52,7 @@ check-console:
 format: $(DEV) ## write the code in the house's format
 	@$(BIN)/ruff check --fix-only --quiet .
 	@$(BIN)/ruff format .
+	@$(BIN)/python scripts/messages.py --write
 	@if $(HAS_CONSOLE_TOOLS); then cd console && npm run --silent format; fi
 
 console: ## build the web console anew; needs Node 20 and npm
