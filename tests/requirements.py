@@ -1967,7 +1967,7 @@ ROUTES: Final = _now(
     ("clients:waits", "chat.md#approvals",
      "Each of these clients waits until the owner has answered, with its answer after an approval and after a denial."),
     ("clients:own-tools", "offering.md#turning-tools-off-or-on",
-     "A tool that one of these clients runs itself works beside a tool of the server, in the same round."),
+     "A tool that one of these clients runs itself works beside a tool of the server: the model sees both results."),
     ("responses:compliance", "clients/README.md#clients",
      "The compliance test of Open Responses passes, where a checkout of it is named."),
     ("spec:exported-name", "offering.md#which-tools, python.md#yardtools",

@@ -24,6 +24,7 @@ ANSWER: Final = "It is counted."
 COUNTED: Final = "Counted."
 USAGE: Final = {"prompt_tokens": 3, "completion_tokens": 4, "total_tokens": 7}
 FOREVER: Final = 1000
+LAST: Final = 0  # the number of the round after all calls
 LOST: Final = "lost"  # a fault: the connection between the client and the server breaks
 PATIENCE_S: Final = 300
 TALLY: Final = """import json, sys
@@ -36,43 +37,44 @@ print(json.dumps({{"status": "success", "result": {counted!r}}}))
 
 @dataclass(frozen=True)
 class Case:
-    """One chat: what the model does in it, and how often its provider fails in round two."""
+    """One chat: what the model does in it, and how often its provider fails in the last round."""
 
     name: str  # in brackets; what the client says, and what the tool writes down
     is_streamed: bool
     fault: str = ""
     times: int = 0
     has_tally: bool = True  # the model counts with the server's tool
-    own_call: tuple[str, Mapping[str, Any]] | None = None  # and makes this call of the client's, in the same round
+    own_call: tuple[str, Mapping[str, Any]] | None = None  # and then makes this call of the client's
 
 
 @dataclass
-class RoundTwoFaults:
-    """A model that makes its calls in round one and fails in round two, as the case says."""
+class LastRoundFaults:
+    """A model that makes one call a round, and fails in the round after them, as the case says."""
 
     relay: Relay
     cases: dict[str, Case] = field(default_factory=dict)
     rounds: Counter[tuple[str, int]] = field(default_factory=Counter)  # requests of a case by round
     offered: dict[str, list[str]] = field(default_factory=dict)  # the names of the tools in round one
-    results: dict[str, list[str]] = field(default_factory=dict)  # what the tools said, in round two
+    results: dict[str, list[str]] = field(default_factory=dict)  # what the tools said, in the last round
 
     def answer(self, body: dict[str, Any]) -> Script:
         is_streamed = bool(body.get("stream"))
         if (case := self._find_case(body)) is None:
             return says('{"title": "A chat"}', stream=is_streamed)  # a side request of a terminal
         results = [message["content"] for message in body["messages"] if message["role"] == "tool"]
-        number = 2 if results else 1
+        calls: list[tuple[str, Mapping[str, Any]]] = [("Tally", {"case": case.name})] if case.has_tally else []
+        calls += [case.own_call] if case.own_call else []
+        number = len(results) + 1 if len(results) < len(calls) else LAST
         self.rounds[case.name, number] += 1
-        if number == 1:
+        if not results:
             self.offered[case.name] = [tool["function"]["name"] for tool in body.get("tools", ())]
-            if case.has_tally or case.own_call:
-                return _makes_calls(case, is_streamed=is_streamed)
-        else:
-            self.results[case.name] = results
-            if self.rounds[case.name, 2] <= case.times:
-                if case.fault != LOST:
-                    return fails(case.fault, is_streamed=is_streamed)
-                self.relay.cut()
+        if number != LAST:
+            return _makes_call(*calls[number - 1], f"call_{number}", is_streamed=is_streamed)
+        self.results[case.name] = results
+        if self.rounds[case.name, LAST] <= case.times:
+            if case.fault != LOST:
+                return fails(case.fault, is_streamed=is_streamed)
+            self.relay.cut()
         has_usage = not is_streamed or (body.get("stream_options") or {}).get("include_usage")
         return says(ANSWER, stream=is_streamed, usage=USAGE if has_usage else None)
 
@@ -81,17 +83,12 @@ class RoundTwoFaults:
         return next((case for name, case in self.cases.items() if name in said), None)
 
 
-def _makes_calls(case: Case, *, is_streamed: bool) -> Script:
-    named = [("Tally", {"case": case.name})] if case.has_tally else []
-    calls = [
-        {"id": f"call_{at}", "type": "function", "function": {"name": name, "arguments": json.dumps(arguments)}}
-        for at, (name, arguments) in enumerate((*named, *([case.own_call] if case.own_call else ())))
-    ]
+def _makes_call(name: str, arguments: Mapping[str, Any], id_: str, *, is_streamed: bool) -> Script:
+    call = {"id": id_, "type": "function", "function": {"name": name, "arguments": json.dumps(arguments)}}
     if is_streamed:
-        indexed = [{"index": at, **call} for at, call in enumerate(calls)]
-        first = chunk({"role": "assistant", "content": None, "tool_calls": indexed})
+        first = chunk({"role": "assistant", "content": None, "tool_calls": [{"index": 0, **call}]})
         return Script([first, chunk({}, "tool_calls"), DONE])
-    message = {"role": "assistant", "content": None, "tool_calls": calls}
+    message = {"role": "assistant", "content": None, "tool_calls": [call]}
     return Script([completion(message, "tool_calls", USAGE)], kind="application/json")
 
 
@@ -114,7 +111,7 @@ class Toolyard:
     home: Path
     effects: Path
     log: Path
-    faults: RoundTwoFaults
+    faults: LastRoundFaults
 
     @property
     def key(self) -> str:
@@ -154,7 +151,7 @@ async def serving_tally(folder: Path, *, approval_mode: str = "auto") -> AsyncIt
         place.mkdir()
     plugin = make_plugin(folder / "given", "Tally", permissions={"write": [str(effects.parent)]})
     (plugin / "main.py").write_text(TALLY.format(effects=str(effects), counted=COUNTED))
-    async with relaying() as relay, provider((faults := RoundTwoFaults(relay)).answer) as upstream:
+    async with relaying() as relay, provider((faults := LastRoundFaults(relay)).answer) as upstream:
         settings = {
             "OPENAI_BASE_URL": upstream.url,
             "OPENAI_API_KEY": "sk-of-the-provider",
