@@ -10,8 +10,7 @@ from toolyard.protocol.envelope import ErrorCode, Extras, Failure, Reason
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.result_limits import MAX_BYTES, MAX_LINE_CHARS, MAX_LINES
 from toolyard.protocol.tool import Checkpoint, Result, ToolCall, ToolSpec
-from toolyard.tools.readers import notebook, pdf
-from toolyard.tools.readers.page import Page
+from toolyard.tools.readers import Page, notebook, pdf
 from toolyard.tools.thread import in_thread
 from toolyard.tools.tool_text import load_text
 from toolyard.workspace.encoding import BINARY_PROBE, looks_binary

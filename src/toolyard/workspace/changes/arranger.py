@@ -25,7 +25,7 @@ from toolyard.workspace.changes.protected_paths import WriteAccess, require_writ
 from toolyard.workspace.changes.transaction import Transactions, Write
 from toolyard.workspace.changes.undo_records import Change, Folder, Moved, build_written, compute_mark
 from toolyard.workspace.document import MAX_BYTES
-from toolyard.workspace.names import to_text
+from toolyard.workspace.path_walk import to_text
 from toolyard.workspace.workspace import Entry, OpenHandle, Workspace, read_consistently, read_exactly
 
 MAX_COPY_BYTES = MAX_BYTES
