@@ -204,10 +204,12 @@ class Plugins:
         """Return why a plugin is disabled; empty when it is not. When that cannot be read, it is."""
         if files.blocked:
             return Message("its manifest is named .block: take that ending away to enable it")
-        decision, command = self._disabled.read().get(str(folder)), self._own_command.format("plugin enable", name)
+        decision = self._disabled.read().get(str(folder))
         if decision is None and files.manifest and not files.manifest.enabled_by_default:
+            command = self._own_command.format("plugin enable", name)
             return Message("it is off by default: enable it with '{command}'", command=command)
         if decision not in (None, _ENABLED):
+            command = self._own_command.format("plugin enable", name)
             return Message("it was disabled: enable it with '{command}'", command=command)
         return self._disabled.problem
 
