@@ -30,13 +30,13 @@ from toolyard.protocol.json import JsonObject
 from toolyard.protocol.mask import Mask
 from toolyard.protocol.request_text import format_request
 from toolyard.protocol.tool import Checkpoint, Result, ToolCall
-from toolyard.web.drain import Drain
 from toolyard.web.idempotency import IdempotentRequests
 from toolyard.web.routes import chats as chat_routes
 from toolyard.web.routes import models, passthrough
 from toolyard.web.security.principal import PRINCIPAL, Principal
 from toolyard.web.security.scope import Scope as KeyScope
 from toolyard.web.server.connection import BoundedHttpProtocol
+from toolyard.web.server.health import Drain
 from toolyard.yard.chat import make_chat
 from toolyard.yard.yard import Yard
 

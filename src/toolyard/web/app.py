@@ -21,7 +21,6 @@ from toolyard.gateway.chats import Chat
 from toolyard.gateway.media_links import MediaLinks
 from toolyard.message import add_hint
 from toolyard.protocol.envelope import ErrorCode, Failure
-from toolyard.web.drain import Drain
 from toolyard.web.feed import Feed
 from toolyard.web.idempotency import IdempotentRequests
 from toolyard.web.refusal import Refusal, describe_validation_error, error_body, internal_error
@@ -61,7 +60,7 @@ from toolyard.web.security.middleware import REQUEST_HEAD, REQUEST_ID, SecurityM
 from toolyard.web.security.request_body import BODY_S
 from toolyard.web.security.request_head import HostPolicy, RequestHead
 from toolyard.web.security.scope import ANY_KEY, AccessRules
-from toolyard.web.server.health import StateCheck
+from toolyard.web.server.health import Drain, StateCheck
 from toolyard.web.server.metrics import Metrics
 from toolyard.web.server.websocket_client import deny_websocket
 from toolyard.web.settings.live_settings import SettingsReloader

@@ -23,7 +23,6 @@ from starlette.types import Scope as AsgiScope
 from toolyard.engine.clock import Clock
 from toolyard.engine.step_limiter import StepLimiter
 from toolyard.message import Message
-from toolyard.web.drain import Drain
 from toolyard.web.refusal import Refusal, error_body, internal_error
 from toolyard.web.security.access import Access, is_same_secret
 from toolyard.web.security.address_page import Page, render_address_page
@@ -45,6 +44,7 @@ from toolyard.web.security.scope import (
     AccessRules,
     PathRule,
 )
+from toolyard.web.server.health import Drain
 from toolyard.web.server.metrics import Metrics
 
 CSP: Final = (

@@ -28,7 +28,6 @@ from toolyard.storage.backup_restore import apply_scheduled
 from toolyard.storage.state_file import STATE
 from toolyard.threads import use_started_pool
 from toolyard.web.app import AppParts, make_app
-from toolyard.web.drain import GRACE_S, Drain
 from toolyard.web.feed import Feed
 from toolyard.web.idempotency import IdempotentRequests
 from toolyard.web.routes import backend_stream, mcp_servers, published, sessions
@@ -40,7 +39,7 @@ from toolyard.web.security.principal import Principal
 from toolyard.web.security.request_body import BODY_S
 from toolyard.web.security.request_head import HostPolicy
 from toolyard.web.server.certificate import Tls, TlsOptions, choose_tls
-from toolyard.web.server.health import StateCheck
+from toolyard.web.server.health import GRACE_S, Drain, StateCheck
 from toolyard.web.server.listener import (
     EXIT_S,
     HttpsOnly,
