@@ -16,6 +16,18 @@ from toolyard.message import Message
 from toolyard.protocol.envelope import Envelope, ErrorCode, Extras, Failure
 from toolyard.protocol.json import Json, JsonObject, json_bytes, json_value
 
+SIGNERS: Final = ("maid", "valet")
+"""The names under which an agent signs a request (001 §4.1); no parameters, except of a tool that says so."""
+MAX_ARGUMENTS: Final = 4 * 2**20  # bytes of the arguments of one call, as JSON
+_MAX_EXCERPT = 2000  # characters of arguments that cannot be read
+_LONGEST_ESCAPE = 6  # bytes that one character of a text can become
+_NUMBER = re.compile(r"[1-9][0-9]*")
+_MAX_DIGITS = 6  # of the number of a batch item: a longer one is part of a name
+Checkpoint: TypeAlias = Callable[[], None]
+"""Called by a tool between its steps; raises Failure when the call was cancelled or its deadline has passed."""
+Confirm: TypeAlias = Callable[[], Awaitable[None]]
+"""Raises Failure when the call has ended: another host took this one for dead, or its sender gave up."""
+
 
 class Origin(StrEnum):
     """The way a call came in; it decides whether approval is needed."""
@@ -50,15 +62,6 @@ class ToolCall:
     retry_of: str = ""  # the earlier call that it repeats
     unreadable: str = ""  # the reason why it cannot run: it is reported and recorded instead
     metadata: JsonObject = field(default_factory=dict)  # data from the host for a plugin, beside the arguments
-
-
-SIGNERS: Final = ("maid", "valet")
-"""The names under which an agent signs a request (001 §4.1); no parameters, except of a tool that says so."""
-MAX_ARGUMENTS: Final = 4 * 2**20  # bytes of the arguments of one call, as JSON
-_MAX_EXCERPT = 2000  # characters of arguments that cannot be read
-_LONGEST_ESCAPE = 6  # bytes that one character of a text can become
-_NUMBER = re.compile(r"[1-9][0-9]*")
-_MAX_DIGITS = 6  # of the number of a batch item: a longer one is part of a name
 
 
 def require_readable(call: ToolCall) -> None:
@@ -202,12 +205,6 @@ class BatchItem(NamedTuple):
     call: ToolCall
     outcome: Outcome
     reads: bool  # its content is the answer; a write only has a message
-
-
-Checkpoint: TypeAlias = Callable[[], None]
-"""Called by a tool between its steps; raises Failure when the call was cancelled or its deadline has passed."""
-Confirm: TypeAlias = Callable[[], Awaitable[None]]
-"""Raises Failure when the call has ended: another host took this one for dead, or its sender gave up."""
 
 
 async def confirm_start(checkpoint: Checkpoint) -> None:

@@ -8,6 +8,17 @@ from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from typing import Final, NamedTuple
 
+CALLBACK_PREFIX: Final = "/plugin-callback/"
+PUBLISHED_PREFIXES: Final = ("/pw=", "//pw=")  # files that plugins publish; their route checks the key in the URL
+VCP_CHANNELS: Final = ("/VCPlog/", "/vcpinfo/")
+FORWARDED_PATHS: Final = (
+    "/v1/embeddings",
+    "/v1/completions",
+    "/v1/moderations",
+    "/v1/images",
+    "/v1/audio",
+)  # passed to a provider
+
 
 class Scope(StrEnum):
     CHAT = "chat"  # use models
@@ -20,17 +31,6 @@ ANY_KEY: Final = frozenset(Scope)
 PUBLIC: Final[frozenset[Scope]] = frozenset()  # no key is needed; the route may check a token or a signature itself
 EVENT_SCOPES: Final = frozenset({Scope.APPROVE, Scope.ADMIN})
 _ADMIN: Final = frozenset({Scope.ADMIN})
-
-CALLBACK_PREFIX: Final = "/plugin-callback/"
-PUBLISHED_PREFIXES: Final = ("/pw=", "//pw=")  # files that plugins publish; their route checks the key in the URL
-VCP_CHANNELS: Final = ("/VCPlog/", "/vcpinfo/")
-FORWARDED_PATHS: Final = (
-    "/v1/embeddings",
-    "/v1/completions",
-    "/v1/moderations",
-    "/v1/images",
-    "/v1/audio",
-)  # passed to a provider
 
 
 class PathRule(NamedTuple):

@@ -64,6 +64,7 @@ _log = logging.getLogger("toolyard.web")
 _SWEEP_S = 3600.0
 _RECOVER_S = 30.0
 _GC_THRESHOLDS = (3_000, 4, 50)  # larger collections would take so long that every chat feels it
+MAX_PAUSE_S: Final = 60.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -350,9 +351,6 @@ class Server:
                 event = NewEvent(type="plugin.changed", at=self.options.clock.now().timestamp())
                 await self.yard.state.store.commit([], [event], lasting=False)
                 announced = version
-
-
-MAX_PAUSE_S: Final = 60.0
 
 
 async def run_restarting(work: Callable[[], Awaitable[Any]], name: str, *, pause_s: float = 1.0) -> None:
