@@ -7,7 +7,7 @@ client JSON for those who ask for the tools, and exact text for other hosts.
 
 import json
 import re
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from typing import Any, Final, NamedTuple, Protocol, TypeAlias
@@ -160,11 +160,6 @@ def _split_number(key: str, known: Collection[str]) -> tuple[str, int]:
             if _NUMBER.fullmatch(key, start) and fold_name(key[:start]) in known:
                 return key[:start], int(key[start:])
     return key, 0
-
-
-def number_batch(items: Iterable[Mapping[str, Json]]) -> JsonObject:
-    """Write several calls' arguments as one numbered batch: the inverse of ``split_batch``."""
-    return {f"{key}{number}": value for number, item in enumerate(items, 1) for key, value in item.items()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
