@@ -33,7 +33,7 @@ from toolyard.protocol.tool import Checkpoint, Result, ToolCall
 from toolyard.web.idempotency import IdempotentRequests
 from toolyard.web.routes import chats as chat_routes
 from toolyard.web.routes import models, passthrough
-from toolyard.web.security.principal import PRINCIPAL, Principal
+from toolyard.web.security.scope import PRINCIPAL, Principal
 from toolyard.web.security.scope import Scope as KeyScope
 from toolyard.web.server.connection import BoundedHttpProtocol
 from toolyard.web.server.health import Drain

@@ -35,8 +35,7 @@ from toolyard.web.schemas.chat import (
 )
 from toolyard.web.schemas.common import ErrorBody
 from toolyard.web.schemas.components import refer_to
-from toolyard.web.security.principal import get_principal
-from toolyard.web.security.scope import Scope
+from toolyard.web.security.scope import Scope, get_principal
 
 _MAX_DIGITS = 18
 _MAX_ID_LENGTH = 128

@@ -35,8 +35,7 @@ from toolyard.web.routing import Routes
 from toolyard.web.schemas.common import ErrorBody
 from toolyard.web.schemas.dialects import HumanAnswer, HumanRefusal, ToolResult
 from toolyard.web.schemas.plugins import ToolRow, ToolRows, ToolSummaries
-from toolyard.web.security.principal import Principal
-from toolyard.web.security.scope import Scope
+from toolyard.web.security.scope import Principal, Scope
 from toolyard.web.server.running_server import CALL_ID_HEADER, STATUS_HEADER, TASKS_HEADER, cli_caller
 from toolyard.yard.yard import Yard
 

@@ -27,7 +27,6 @@ from toolyard.web.refusal import Refusal, error_body, internal_error
 from toolyard.web.security.access import Access, is_same_secret
 from toolyard.web.security.address_page import Page, render_address_page
 from toolyard.web.security.cors import is_own_page, is_preflight, preflight_headers, require_origin, response_headers
-from toolyard.web.security.principal import PRINCIPAL, Principal
 from toolyard.web.security.request_body import BODY_S, BoundedBody, body_timeout_s, max_body_bytes, require_valid_body
 from toolyard.web.security.request_head import (
     HostPolicy,
@@ -39,10 +38,12 @@ from toolyard.web.security.request_head import (
 )
 from toolyard.web.security.scope import (
     CALLBACK_PREFIX,
+    PRINCIPAL,
     PUBLISHED_PREFIXES,
     VCP_CHANNELS,
     AccessRules,
     PathRule,
+    Principal,
 )
 from toolyard.web.server.health import Drain
 from toolyard.web.server.metrics import Metrics

@@ -35,9 +35,9 @@ from toolyard.web.routes.events import Pushes
 from toolyard.web.security.access import Access
 from toolyard.web.security.keys import Keys
 from toolyard.web.security.owner_key import make_owner_key, read_owner_key
-from toolyard.web.security.principal import Principal
 from toolyard.web.security.request_body import BODY_S
 from toolyard.web.security.request_head import HostPolicy
+from toolyard.web.security.scope import Principal
 from toolyard.web.server.certificate import Tls, TlsOptions, choose_tls
 from toolyard.web.server.health import GRACE_S, Drain, StateCheck
 from toolyard.web.server.listener import (
