@@ -371,9 +371,10 @@ class PluginTool:
     async def _build_result(self, call: ToolCall, manifest: Manifest, report: ChildReport) -> Result:
         """Build the result. Allowed survivors become a task; others are reported in the warnings."""
         name, background = manifest.name, self._host.background
-        allow = self._host.host_environment.own_command.format("plugin allow", name, "--detached")
-        let = Message("Its owner can let it go on: {command}.", command=allow)
-        notes = (join_sentences(LEFT_BEHIND, let),) if report.survivors_killed else ()
+        notes: tuple[str, ...] = ()
+        if report.survivors_killed:
+            allow = self._host.host_environment.own_command.format("plugin allow", name, "--detached")
+            notes = (join_sentences(LEFT_BEHIND, Message("Its owner can let it go on: {command}.", command=allow)),)
         try:
             result = read_plugin_result(name, require_answer(name, report), warnings=(*report.warnings, *notes))
         except Failure:

@@ -1,4 +1,4 @@
-"""Who may do what: the scopes of a key, the paths that require them, and the principal of a request, who has them.
+"""Access rights: the scopes of a key, the paths that require them, and the principal of a request, who has them.
 
 A route says its scope where it is defined (``web.routing``); ``AccessRules`` are those of all routes. What no route has
 named requires ``admin``: a new path is closed until somebody opens it.
