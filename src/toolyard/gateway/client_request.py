@@ -39,6 +39,10 @@ class ClientRequest:
     conversation: str = ""  # the client's name of the conversation, where it has one
     is_repeat: bool = False  # the client names its turn, so another request like it is the same one
 
+    @property
+    def wants_stream(self) -> bool:
+        return self.body.get("stream") is True
+
 
 @dataclass(frozen=True, slots=True)
 class ChatOptions:

@@ -70,7 +70,7 @@ class JsonAnswer(Protocol):
 
 
 class Rendering(Protocol):
-    """What the client of one request gets."""
+    """The answer to one request, in the protocol of its client."""
 
     @property
     def is_streamed(self) -> bool: ...
