@@ -1,7 +1,7 @@
 """Replies of a model as providers of each protocol send them: one script, served in any of the three.
 
     calls = Reply(calls=(ToolUse("Say", {"text": "x"}),))
-    async with gateway(tmp_path, scripted("messages", calls, Reply(text="Done."))):
+    async with gateway(tmp_path, scripted("messages", calls, Reply(text="Done.")), settings=using("messages")):
 
 ``test_provider_answers.py`` reads what is served with the official clients.
 """
@@ -12,11 +12,16 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from tests.gateway.upstream import DONE, Script, chunk, completion
+from toolyard.provider_settings import ProviderProtocol
 
 Protocol = Literal["chat", "responses", "messages"]
 PROTOCOLS: tuple[Protocol, ...] = ("chat", "responses", "messages")
 PATHS = {"chat": "/v1/chat/completions", "responses": "/v1/responses", "messages": "/v1/messages"}
-SETTINGS = {"chat": "chat", "responses": "responses", "messages": "anthropic"}  # of a provider
+SETTINGS = {
+    "chat": ProviderProtocol.CHAT,
+    "responses": ProviderProtocol.RESPONSES,
+    "messages": ProviderProtocol.ANTHROPIC,
+}
 _Made = dict[str, Any]
 
 
@@ -52,6 +57,11 @@ class Reply:
     cut_after: int | None = None  # events, after which the connection closes
     then: str = "end"  # or hang
     size: int = 7  # characters of a piece
+
+
+def using(protocol: Protocol) -> dict[str, Any]:
+    """The settings of a gateway whose default provider speaks a protocol."""
+    return {"upstream_protocol": SETTINGS[protocol]}
 
 
 def scripted(protocol: Protocol, *replies: Reply) -> Callable[[_Made], Script]:

@@ -80,6 +80,26 @@ def is_native(part: JsonObject) -> bool:
     return part.get("type") == NATIVE
 
 
+def drop_native(body: JsonObject) -> JsonObject:
+    """Return a request for a provider that speaks chat: without what only another protocol has a word for."""
+    if not isinstance(body.get(NATIVE), dict):
+        return body
+    made = {key: value for key, value in body.items() if key != NATIVE}
+    made["messages"] = [_drop_native_parts(message) for message in objects(body.get("messages"))]
+    if tools := [tool for tool in objects(body.get("tools")) if not is_native(tool)]:
+        return {**made, "tools": [*tools]}
+    for key in ("tools", "tool_choice", "parallel_tool_calls"):
+        made.pop(key, None)
+    return made
+
+
+def _drop_native_parts(message: JsonObject) -> JsonObject:
+    made = {key: value for key, value in message.items() if key not in (NATIVE, DETAILS)}
+    if isinstance(content := message.get("content"), list):
+        made["content"] = [part for part in content if not isinstance(part, dict) or not is_native(part)]
+    return made
+
+
 def content_parts(content: Json) -> list[JsonObject]:
     """Return the content of a message as parts."""
     if isinstance(content, str):

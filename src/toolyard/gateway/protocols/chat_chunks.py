@@ -22,11 +22,12 @@ class AnswerReader:
 
     protocol = ""
 
-    def __init__(self, provider: str, request: NativeRequest) -> None:
+    def __init__(self, provider: str, request: NativeRequest, created: int = 0) -> None:
+        """``created``: the time of the answer, if it does not tell it."""
         self._provider, self._request = provider, request
         self._chunks: list[bytes] = []
-        self._identity: JsonObject = {"id": "", "object": "chat.completion.chunk", "created": 0, "model": ""}
-        self._has_begun = self.has_ended = False
+        self._identity: JsonObject = {"id": "", "object": "chat.completion.chunk", "created": created, "model": ""}
+        self._has_begun = self._has_content = self.has_ended = False
         self._first_event = b""
         self._calls = 0
         self._index = 0  # of the next text, reasoning, call or native item
@@ -99,10 +100,12 @@ class AnswerReader:
             self._has_begun = True
             known = {"id": id_, "created": created, "model": model}
             self._identity |= {key: value for key, value in known.items() if value is not None}
-            self.add({"role": "assistant", "content": ""})
 
     def add(self, delta: JsonObject, **more: Json) -> None:
         """Add a chunk; ``more`` stands beside its delta."""
+        if not self._has_content:
+            self._has_content = True
+            delta = {"role": "assistant", **delta}  # no chunk of its own: an answer without content may be asked again
         self._write({"choices": [{"index": 0, "delta": delta, "finish_reason": None, **more}]})
 
     def number(self) -> int:

@@ -39,8 +39,8 @@ class _Block:
 class MessagesReader(AnswerReader):
     protocol = PROTOCOL
 
-    def __init__(self, provider: str, request: NativeRequest) -> None:
-        super().__init__(provider, request)
+    def __init__(self, provider: str, request: NativeRequest, created: int = 0) -> None:
+        super().__init__(provider, request, created)
         self._blocks: dict[Json, _Block] = {}
         self._usage: JsonObject = {}
         self._empty: list[int] = []  # calls without arguments

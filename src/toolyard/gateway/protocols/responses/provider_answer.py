@@ -41,8 +41,8 @@ class _Item:
 class ResponsesReader(AnswerReader):
     protocol = PROTOCOL
 
-    def __init__(self, provider: str, request: NativeRequest) -> None:
-        super().__init__(provider, request)
+    def __init__(self, provider: str, request: NativeRequest, created: int = 0) -> None:
+        super().__init__(provider, request, created)
         self._items: dict[Json, _Item] = {}  # by their index in the output
 
     def take_event(self, event: JsonObject) -> None:
