@@ -1790,6 +1790,8 @@ REPEATS: Final = _now(
     ("repeat:retry", "chat.md#requests-that-are-sent-again",
      ("A request with x-stainless-retry-count of at least 1 and the same key and body joins the first turn, while it "
       "runs and for 10 minutes after a turn in which a tool has run.")),
+    ("repeat:form", "chat.md#requests-that-are-sent-again",
+     "A repeated request may ask for its answer in the other form, streamed or complete, and reads the same turn."),
     ("repeat:continue", "chat.md#requests-that-are-sent-again",
      ("After a turn in which tools have run failed, was cut or was left, the same key with the same body continues it "
       "within 10 minutes and runs nothing again; one that ended well is replayed to a marked retry only.")),

@@ -15,6 +15,7 @@ from starlette.types import Scope as Connection
 
 from toolyard.gateway.chats import Chat
 from toolyard.gateway.client_request import ClientRequest, name_of_chat
+from toolyard.gateway.turns.display import Show
 from toolyard.gateway.turns.rendering import ClientAnswer
 from toolyard.gateway.vcp_blocks import HANDLES, find_handle
 from toolyard.message import Message
@@ -159,7 +160,7 @@ async def _complete(chat: Chat, idempotent: IdempotentRequests, request: Request
         caller=principal.caller,
         raw=raw,
         headers=request.headers,
-        vcp=vcp,
+        show=Show.RAW if vcp else None,
         may_approve=principal.can_approve,
         key_offer=principal.offer,
     )
