@@ -23,7 +23,7 @@ def run_toolyard(bypass: str, *words: str) -> None:
 def _route_chats_by_fastapi() -> None:
     from toolyard.web.routes import chats
 
-    patch.object(chats, "add_chat_fast_path", lambda app, *_: app).start()
+    patch.object(chats, "add_fast_paths", lambda app, *_: app).start()
 
 
 def _leave_calls_to_sdk() -> None:

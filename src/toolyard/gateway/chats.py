@@ -126,6 +126,9 @@ class Chat:
                         answer.take(entry.event)
                 except ChatFailed as failed:
                     return render_failure(rendering, failed.fault, log.record.id)
+                if answer.is_over and log.is_running:
+                    reader.patience_s = REPEATED_S
+                    return ClientAnswer(id=log.record.id, body=answer.body)
                 if not entries:
                     return ClientAnswer(id=log.record.id, body=answer.body)
 

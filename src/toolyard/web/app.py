@@ -19,6 +19,7 @@ from toolyard.engine.conversations import Conversations
 from toolyard.errors import StorageError, StorageUnwritable, ToolyardError, is_disk_refusal
 from toolyard.gateway.chats import Chat
 from toolyard.gateway.media_links import MediaLinks
+from toolyard.gateway.protocols.responses.response_turns import ResponseTurns
 from toolyard.message import add_hint
 from toolyard.protocol.envelope import ErrorCode, Failure
 from toolyard.web.feed import Feed
@@ -42,6 +43,7 @@ from toolyard.web.routes import (
     plugin_install,
     plugins,
     replies,
+    responses,
     restore,
     rules,
     schedules,
@@ -103,7 +105,7 @@ def make_app(yard: Yard, parts: AppParts) -> SecurityMiddleware:
     app = make_api(yard, parts)
     audited = audit.AuditTrail(app, yard.state.audit)
     return SecurityMiddleware(
-        chats.add_chat_fast_path(audited, parts.chat, parts.idempotent) if parts.chat else audited,
+        chats.add_fast_paths(audited, app.state.fast_paths),
         rules=app.state.rules,
         access=parts.access,
         policy=parts.policy,
@@ -128,6 +130,7 @@ def make_api(yard: Yard, parts: AppParts) -> FastAPI:
         separate_input_output_schemas=False,
     )
     access, metrics, drain = parts.access, parts.metrics, parts.drain
+    turns = ResponseTurns(parts.chat, lambda: parts.clock.now().timestamp()) if parts.chat else None
     stored_chats = Conversations(yard.state.store, parts.clock)
     areas: tuple[Routes, ...] = (
         tools.router(yard, parts.idempotent),
@@ -169,13 +172,14 @@ def make_api(yard: Yard, parts: AppParts) -> FastAPI:
         events.router(yard, parts.feed, access, parts.pushes),
         files.router(parts.links),
         pages.router(app),
-        *(_make_chat_routers(parts.chat, parts.idempotent, yard) if parts.chat else ()),
+        *(_make_chat_routers(parts.chat, turns, parts.idempotent, yard) if parts.chat and turns else ()),
         *parts.more,
     )
     for area in areas:
         # Not include_router: it builds every route a second time, which takes half as long as starting the server.
         app.router.routes.extend(area.routes)
     app.state.rules = AccessRules(({"/openapi.json": ANY_KEY}, *(area.rules for area in areas)))
+    app.state.fast_paths = _list_fast_paths(parts.chat, turns, parts.idempotent) if parts.chat and turns else {}
     app.add_api_websocket_route("/{path:path}", _deny_unknown_websocket)
     _add_exception_handlers(app, drain, yard.config.home)
     _add_openapi(app)
@@ -185,8 +189,19 @@ def make_api(yard: Yard, parts: AppParts) -> FastAPI:
     return app
 
 
-def _make_chat_routers(chat: Chat, idempotent: IdempotentRequests, yard: Yard) -> tuple[Routes, ...]:
-    return chats.router(chat, idempotent), models.router(chat), passthrough.router(chat, yard.mask.text)
+def _list_fast_paths(chat: Chat, turns: ResponseTurns, idempotent: IdempotentRequests) -> dict[str, chats.Endpoint]:
+    return chats.fast_paths(chat, idempotent) | responses.fast_paths(turns, idempotent)
+
+
+def _make_chat_routers(
+    chat: Chat, turns: ResponseTurns, idempotent: IdempotentRequests, yard: Yard
+) -> tuple[Routes, ...]:
+    return (
+        chats.router(chat, idempotent),
+        responses.router(turns, idempotent),
+        models.router(chat),
+        passthrough.router(chat, yard.mask.text),
+    )
 
 
 async def _deny_unknown_websocket(socket: WebSocket) -> None:

@@ -4,11 +4,11 @@ When the client disconnects, its turn is cancelled, unless the chat has an id ch
 and can be followed again. So does one whose request has an ``Idempotency-Key``: a repeat of the request joins it.
 """
 
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
 from uuid import uuid4
 
-import orjson
 from fastapi import Query, Request, Response
 from starlette.types import ASGIApp, Receive, Send
 from starlette.types import Scope as Connection
@@ -19,11 +19,10 @@ from toolyard.gateway.turns.display import Show
 from toolyard.gateway.turns.rendering import ClientAnswer
 from toolyard.gateway.vcp_blocks import HANDLES, find_handle
 from toolyard.message import Message
-from toolyard.protocol.json import JsonObject
 from toolyard.web.chat_response import ChatResponse
 from toolyard.web.idempotency import KEY, KEY_HELP, IdempotentRequests, SingleRun
 from toolyard.web.refusal import bad_request, not_found
-from toolyard.web.responses import CurrentPrincipal, json_response
+from toolyard.web.responses import CurrentPrincipal, json_response, parse_object
 from toolyard.web.routing import Routes
 from toolyard.web.schemas.chat import (
     ChatCompletion,
@@ -88,7 +87,7 @@ def router(chat: Chat, idempotent: IdempotentRequests) -> Routes:
     @routes.post("/interrupt", InterruptResult, openapi_extra=_INTERRUPT_SCHEMA, response_model=None, scope=Scope.CHAT)
     async def interrupt(request: Request, principal: CurrentPrincipal) -> Response:
         """Stop a running turn, its model and its tools, by `requestId` (or `messageId`) or by `chat`."""
-        body = _parse_object(await request.body())
+        body = parse_object(await request.body())
         handle, id_ = find_handle(body), body.get("chat")
         if not handle and not isinstance(id_, str):
             raise bad_request(Message("name what to stop: {value} or chat", value=HANDLES[0]))
@@ -129,22 +128,32 @@ class _RouteLabel:
 
 
 _CHAT_PATHS = {"/v1/chat/completions": False, "/v1/chatvcp/completions": True}
+Endpoint = Callable[[Request], Awaitable[Response]]
 
 
-def add_chat_fast_path(app: ASGIApp, chat: Chat, idempotent: IdempotentRequests) -> ASGIApp:
-    """Return the application with chats routed first, past FastAPI (bench row "chat routed first").
+def fast_paths(chat: Chat, idempotent: IdempotentRequests) -> dict[str, Endpoint]:
+    """Return the endpoints of chats by their paths, for ``add_fast_paths``."""
 
-    The routes of the same chats in ``router`` describe them in the OpenAPI document.
+    def endpoint(*, vcp: bool) -> Endpoint:
+        return lambda request: _complete(chat, idempotent, request, vcp=vcp)
+
+    return {path: endpoint(vcp=vcp) for path, vcp in _CHAT_PATHS.items()}
+
+
+def add_fast_paths(app: ASGIApp, endpoints: Mapping[str, Endpoint]) -> ASGIApp:
+    """Return the application with these POST routes first, past FastAPI (bench row "chat routed first").
+
+    The routes of the same paths in ``router`` and its like describe them in the OpenAPI document.
     """
-    routes = {path: (_RouteLabel(path), vcp) for path, vcp in _CHAT_PATHS.items()}
+    routes = {path: (_RouteLabel(path), endpoint) for path, endpoint in endpoints.items()}
 
     async def direct(scope: Connection, receive: Receive, send: Send) -> None:
         match = routes.get(scope["path"]) if scope["type"] == "http" and scope["method"] == "POST" else None
         if match is None:
             await app(scope, receive, send)
             return
-        scope["route"], vcp = match
-        response = await _complete(chat, idempotent, Request(scope, receive), vcp=vcp)
+        scope["route"], endpoint = match
+        response = await endpoint(Request(scope, receive))
         await response(scope, receive, send)
 
     return direct
@@ -153,7 +162,7 @@ def add_chat_fast_path(app: ASGIApp, chat: Chat, idempotent: IdempotentRequests)
 async def _complete(chat: Chat, idempotent: IdempotentRequests, request: Request, *, vcp: bool) -> Response:
     principal = get_principal(request.scope)
     raw = await request.body()
-    body = _parse_object(raw)
+    body = parse_object(raw)
     asked = ClientRequest(
         body,
         caller=principal.caller,
@@ -172,13 +181,3 @@ async def _complete(chat: Chat, idempotent: IdempotentRequests, request: Request
 
 async def _complete_once(chat: Chat, asked: ClientRequest, single: SingleRun) -> ClientAnswer:
     return single.mark(await chat.complete(asked, single))
-
-
-def _parse_object(raw: bytes) -> JsonObject:
-    try:
-        body = orjson.loads(raw)
-    except orjson.JSONDecodeError as error:
-        raise bad_request(Message("the body is not valid JSON: {error}", error=error)) from error
-    if not isinstance(body, dict):
-        raise bad_request(Message("the body must be a JSON object"))
-    return body
