@@ -33,7 +33,9 @@ from toolyard.protocol.tool import Checkpoint, Result, ToolCall
 from toolyard.web.drain import Drain
 from toolyard.web.idempotency import IdempotentRequests
 from toolyard.web.routes import chats as chat_routes
+from toolyard.web.routes import messages as message_routes
 from toolyard.web.routes import models, passthrough
+from toolyard.web.routing import route_first
 from toolyard.web.security.principal import PRINCIPAL, Principal
 from toolyard.web.security.scope import Scope as KeyScope
 from toolyard.web.server.connection import BoundedHttpProtocol
@@ -146,9 +148,16 @@ async def gateway(
 def chat_app(chat: Chat, idempotent: IdempotentRequests, mask: Mask) -> ASGIApp:
     """The chat's routes alone; the key is the caller's name."""
     routed = FastAPI()
-    for area in (chat_routes.router(chat, idempotent), models.router(chat), passthrough.router(chat, mask.text)):
+    areas = (
+        chat_routes.router(chat, idempotent),
+        message_routes.router(chat, idempotent),
+        models.router(chat),
+        passthrough.router(chat, mask.text),
+    )
+    for area in areas:
         routed.router.routes.extend(area.routes)
-    app = chat_routes.add_chat_fast_path(routed, chat, idempotent)
+    direct = {**chat_routes.direct_answers(chat, idempotent), **message_routes.direct_answers(chat, idempotent)}
+    app = route_first(routed, direct)
 
     async def named(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":

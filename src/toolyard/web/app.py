@@ -24,7 +24,7 @@ from toolyard.protocol.envelope import ErrorCode, Failure
 from toolyard.web.drain import Drain
 from toolyard.web.feed import Feed
 from toolyard.web.idempotency import IdempotentRequests
-from toolyard.web.refusal import Refusal, describe_validation_error, error_body, internal_error
+from toolyard.web.refusal import Refusal, describe_validation_error, internal_error, write_error
 from toolyard.web.responses import json_response
 from toolyard.web.routes import (
     approvals,
@@ -37,6 +37,7 @@ from toolyard.web.routes import (
     files,
     health,
     mcp_servers,
+    messages,
     models,
     pages,
     passthrough,
@@ -53,7 +54,7 @@ from toolyard.web.routes import (
     tasks,
     tools,
 )
-from toolyard.web.routing import Routes
+from toolyard.web.routing import DirectAnswers, Routes, route_first
 from toolyard.web.schemas.common import ErrorBody
 from toolyard.web.schemas.components import add_components, refer_to
 from toolyard.web.security.access import Access
@@ -104,7 +105,7 @@ def make_app(yard: Yard, parts: AppParts) -> SecurityMiddleware:
     app = make_api(yard, parts)
     audited = audit.AuditTrail(app, yard.state.audit)
     return SecurityMiddleware(
-        chats.add_chat_fast_path(audited, parts.chat, parts.idempotent) if parts.chat else audited,
+        route_first(audited, _answer_directly(parts.chat, parts.idempotent)) if parts.chat else audited,
         rules=app.state.rules,
         access=parts.access,
         policy=parts.policy,
@@ -187,7 +188,16 @@ def make_api(yard: Yard, parts: AppParts) -> FastAPI:
 
 
 def _make_chat_routers(chat: Chat, idempotent: IdempotentRequests, yard: Yard) -> tuple[Routes, ...]:
-    return chats.router(chat, idempotent), models.router(chat), passthrough.router(chat, yard.mask.text)
+    return (
+        chats.router(chat, idempotent),
+        messages.router(chat, idempotent),
+        models.router(chat),
+        passthrough.router(chat, yard.mask.text),
+    )
+
+
+def _answer_directly(chat: Chat, idempotent: IdempotentRequests) -> DirectAnswers:
+    return {**chats.direct_answers(chat, idempotent), **messages.direct_answers(chat, idempotent)}
 
 
 async def _deny_unknown_websocket(socket: WebSocket) -> None:
@@ -212,7 +222,11 @@ def _add_exception_handlers(app: FastAPI, drain: Drain, home: Path) -> None:
             message = f"{message}: {request.method} {request.url.path[:200]}. See /docs for all routes."
         if status == HTTPStatus.METHOD_NOT_ALLOWED:
             headers = (headers or {}) | {"Allow": ", ".join(_list_methods(app, request.scope))}
-        return Response(error_body(status, message, code), status, headers, "application/json")
+        speaks_messages = isinstance(head, RequestHead) and head.speaks_messages
+        body = write_error(
+            status, message, code, speaks_messages=speaks_messages, request_id=request.scope.get(REQUEST_ID, "")
+        )
+        return Response(body, status, headers, "application/json")
 
     async def broken(request: Request, _: Exception) -> Response:
         return await refused(request, internal_error(request.scope[REQUEST_ID]))
