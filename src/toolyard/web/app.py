@@ -24,7 +24,7 @@ from toolyard.message import add_hint
 from toolyard.protocol.envelope import ErrorCode, Failure
 from toolyard.web.feed import Feed
 from toolyard.web.idempotency import IdempotentRequests
-from toolyard.web.refusal import Refusal, describe_validation_error, error_body, internal_error
+from toolyard.web.refusal import Refusal, describe_validation_error, internal_error, write_error
 from toolyard.web.responses import json_response
 from toolyard.web.routes import (
     approvals,
@@ -37,6 +37,7 @@ from toolyard.web.routes import (
     files,
     health,
     mcp_servers,
+    messages,
     models,
     pages,
     passthrough,
@@ -54,7 +55,7 @@ from toolyard.web.routes import (
     tasks,
     tools,
 )
-from toolyard.web.routing import Routes
+from toolyard.web.routing import DirectAnswers, Routes, route_first
 from toolyard.web.schemas.common import ErrorBody
 from toolyard.web.schemas.components import add_components, refer_to
 from toolyard.web.security.access import Access
@@ -105,7 +106,7 @@ def make_app(yard: Yard, parts: AppParts) -> SecurityMiddleware:
     app = make_api(yard, parts)
     audited = audit.AuditTrail(app, yard.state.audit)
     return SecurityMiddleware(
-        chats.add_fast_paths(audited, app.state.fast_paths),
+        route_first(audited, app.state.direct_answers),
         rules=app.state.rules,
         access=parts.access,
         policy=parts.policy,
@@ -179,7 +180,8 @@ def make_api(yard: Yard, parts: AppParts) -> FastAPI:
         # Not include_router: it builds every route a second time, which takes half as long as starting the server.
         app.router.routes.extend(area.routes)
     app.state.rules = AccessRules(({"/openapi.json": ANY_KEY}, *(area.rules for area in areas)))
-    app.state.fast_paths = _list_fast_paths(parts.chat, turns, parts.idempotent) if parts.chat and turns else {}
+    direct = _list_direct_answers(parts.chat, turns, parts.idempotent) if parts.chat and turns else {}
+    app.state.direct_answers = direct
     app.add_api_websocket_route("/{path:path}", _deny_unknown_websocket)
     _add_exception_handlers(app, drain, yard.config.home)
     _add_openapi(app)
@@ -189,8 +191,12 @@ def make_api(yard: Yard, parts: AppParts) -> FastAPI:
     return app
 
 
-def _list_fast_paths(chat: Chat, turns: ResponseTurns, idempotent: IdempotentRequests) -> dict[str, chats.Endpoint]:
-    return chats.fast_paths(chat, idempotent) | responses.fast_paths(turns, idempotent)
+def _list_direct_answers(chat: Chat, turns: ResponseTurns, idempotent: IdempotentRequests) -> DirectAnswers:
+    return {
+        **chats.direct_answers(chat, idempotent),
+        **responses.direct_answers(turns, idempotent),
+        **messages.direct_answers(chat, idempotent),
+    }
 
 
 def _make_chat_routers(
@@ -199,6 +205,7 @@ def _make_chat_routers(
     return (
         chats.router(chat, idempotent),
         responses.router(turns, idempotent),
+        messages.router(chat, idempotent),
         models.router(chat),
         passthrough.router(chat, yard.mask.text),
     )
@@ -226,7 +233,11 @@ def _add_exception_handlers(app: FastAPI, drain: Drain, home: Path) -> None:
             message = f"{message}: {request.method} {request.url.path[:200]}. See /docs for all routes."
         if status == HTTPStatus.METHOD_NOT_ALLOWED:
             headers = (headers or {}) | {"Allow": ", ".join(_list_methods(app, request.scope))}
-        return Response(error_body(status, message, code), status, headers, "application/json")
+        speaks_messages = isinstance(head, RequestHead) and head.speaks_messages
+        body = write_error(
+            status, message, code, speaks_messages=speaks_messages, request_id=request.scope.get(REQUEST_ID, "")
+        )
+        return Response(body, status, headers, "application/json")
 
     async def broken(request: Request, _: Exception) -> Response:
         return await refused(request, internal_error(request.scope[REQUEST_ID]))

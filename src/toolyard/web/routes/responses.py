@@ -1,6 +1,6 @@
 """Responses over HTTP: ``/v1/responses``."""
 
-from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any
 from uuid import uuid4
 
@@ -12,7 +12,7 @@ from toolyard.gateway.turns.rendering import ClientAnswer
 from toolyard.web.chat_response import ChatResponse
 from toolyard.web.idempotency import KEY, KEY_HELP, IdempotentRequests, SingleRun
 from toolyard.web.responses import parse_object
-from toolyard.web.routing import Routes
+from toolyard.web.routing import DirectAnswers, Routes
 from toolyard.web.schemas.chat import ProviderErrorBody
 from toolyard.web.schemas.common import ErrorBody
 from toolyard.web.schemas.components import refer_to
@@ -49,10 +49,8 @@ def router(turns: ResponseTurns, idempotent: IdempotentRequests) -> Routes:
     return routes
 
 
-def fast_paths(
-    turns: ResponseTurns, idempotent: IdempotentRequests
-) -> dict[str, Callable[[Request], Awaitable[Response]]]:
-    return {PATH: lambda request: create(turns, idempotent, request)}
+def direct_answers(turns: ResponseTurns, idempotent: IdempotentRequests) -> DirectAnswers:
+    return {PATH: partial(create, turns, idempotent)}
 
 
 async def create(turns: ResponseTurns, idempotent: IdempotentRequests, request: Request) -> Response:

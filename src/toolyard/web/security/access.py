@@ -108,7 +108,7 @@ class Access:
     def missing_credentials(self, address: str) -> Refusal:
         """Return the refusal for a request without credentials. It is no guess, so it does not count as a failure."""
         self._require_attempt(address)
-        return _unauthorized_refusal(Message("send the key as 'Authorization: Bearer KEY'"))
+        return _unauthorized_refusal(Message("send the key as 'Authorization: Bearer KEY' or 'x-api-key: KEY'"))
 
     def make_login_link(self, principal: Principal | None = None) -> str:
         """Return the token of a link that signs a browser in once, with the key of ``principal`` or as the owner."""

@@ -20,6 +20,7 @@ from toolyard.message import Message
 from toolyard.protocol.manifests.permissions import unmap_address
 from toolyard.web.refusal import Refusal
 
+MESSAGES_PATH: Final = "/v1/messages"
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 _SCHEMES = {"ws": "http", "wss": "https"}
 _LOCAL = ("127.0.0.1", "localhost", "[::1]")
@@ -147,10 +148,15 @@ class RequestHead:
         return next((value for key, _, value in pairs if key == name), "")
 
     @property
-    def bearer_key(self) -> str:
-        """The bearer key of the Authorization header, empty without one."""
+    def key(self) -> str:
+        """The bearer key of the Authorization header, or that of ``x-api-key``, as Anthropic's clients send it."""
         kind, _, key = self.get("authorization").partition(" ")
-        return key.strip() if kind.lower() == "bearer" else ""
+        return (key.strip() if kind.lower() == "bearer" else "") or self.get("x-api-key").strip()
+
+    @property
+    def speaks_messages(self) -> bool:
+        """True for a client of Anthropic's Messages: it reads errors in that shape."""
+        return self.path.startswith(MESSAGES_PATH) or bool(self.get("anthropic-version"))
 
     @property
     def content_type(self) -> str:

@@ -119,5 +119,7 @@ def get_principal(scope: Mapping[str, Any]) -> Principal:
     """Return the principal in an ASGI scope. Raises Refusal without one."""
     principal = scope.get(PRINCIPAL)
     if not isinstance(principal, Principal):
-        raise Refusal(HTTPStatus.UNAUTHORIZED, Message("send the key as 'Authorization: Bearer KEY'"))
+        raise Refusal(
+            HTTPStatus.UNAUTHORIZED, Message("send the key as 'Authorization: Bearer KEY' or 'x-api-key: KEY'")
+        )
     return principal

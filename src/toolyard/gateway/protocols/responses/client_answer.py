@@ -143,7 +143,7 @@ class ResponseWriter:
 
     # --- events of the log
 
-    def take(self, event: TurnEvent) -> None:
+    def take(self, event: TurnEvent) -> None:  # noqa: C901, PLR0912 one branch for each event
         if self.is_over:
             return
         if self._skipped > 0:
