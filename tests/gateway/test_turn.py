@@ -14,6 +14,7 @@ from tests.plugins.folders import make_plugin
 from toolyard.gateway.client_request import ClientRequest
 from toolyard.gateway.tool_calls.text_calls import MAX_KEPT
 from toolyard.gateway.turns.dialogue import MAX_ROUNDS
+from toolyard.gateway.turns.display import Show
 from toolyard.message import read_hint
 from toolyard.protocol.access import Mode
 from toolyard.protocol.content import Media
@@ -383,7 +384,7 @@ async def test_media_reach_the_model_as_content_parts(tmp_path: Path, text: bool
 @pytest.mark.requirement("chat:vcp-route")
 async def test_vcp_clients_see_requests_and_information_blocks(tmp_path: Path) -> None:
     async with gateway(tmp_path, replies(f"I look.\n{BLOCK}", "Done.")) as one:
-        run = await one.chat.complete(ClientRequest(chat_body("Hi", stream=True), caller=ME, vcp=True))
+        run = await one.chat.complete(ClientRequest(chat_body("Hi", stream=True), caller=ME, show=Show.RAW))
         assert run.pieces is not None
         text = StreamedAnswer.from_bytes(b"".join([piece async for piece in run.pieces])).text
     assert text.startswith(f"I look.\n{BLOCK}\n[[VCP调用结果信息汇总:\n- 工具名称: Say\n- 执行状态: ✅ SUCCESS\n")

@@ -8,6 +8,7 @@ import pytest
 from tests.gateway.serving import ME
 from tests.waiting import run_loop_once
 from toolyard.engine.idempotency import MAX_RESPONSE
+from toolyard.gateway.protocols.chat import ChatRendering
 from toolyard.gateway.reply.chunks import Chunk, Head
 from toolyard.gateway.turns import turn_log
 from toolyard.gateway.turns.rendering import render_whole, write_stream
@@ -19,6 +20,7 @@ from toolyard.gateway.turns.turn_plan import ChatRecord
 pytestmark = pytest.mark.requirement("http:idempotency")
 EVENT = 1024  # bytes
 END = Ended(Ending.DONE)
+STREAM = ChatRendering(is_streamed=True)
 
 
 def make_log() -> TurnLog:
@@ -36,7 +38,7 @@ def write(log: TurnLog, size: int) -> None:
 
 
 async def read_all(log: TurnLog) -> bytes:
-    return b"".join([piece async for piece in write_stream(log, log.read(log.begun))])
+    return b"".join([piece async for piece in write_stream(STREAM.open_stream(log), log, log.read(log.begun))])
 
 
 @pytest.mark.requirement("repeat:retry")
@@ -70,7 +72,7 @@ async def test_readers_get_every_event_whenever_they_come() -> None:
     between = asyncio.create_task(read_all(log))
     await run_loop_once()
     log.append(Delta([Chunk({}, b"b")]))
-    stored = render_whole(log, END).body
+    stored = render_whole(STREAM, log, END).body
     log.append(END)
     log.end()
     assert [await early, await between, await read_all(log)] == [b"a\n\nb\n\ndata: [DONE]\n\n"] * 3
@@ -102,7 +104,7 @@ async def test_a_long_answer_waits_for_its_slowest_reader_who_loses_nothing() ->
     write(log, EVENT)
     await more
     assert (log.size <= MAX_LOG, log.is_whole) == (True, False)
-    assert render_whole(log, END).body is None
+    assert render_whole(STREAM, log, END).body is None
     slow.close()
     log.end()
 

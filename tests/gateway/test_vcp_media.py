@@ -16,6 +16,7 @@ from tests.gateway.upstream import Answers, replies, says
 from tests.plugins.folders import make_plugin
 from toolyard.gateway import vcp_blocks as media
 from toolyard.gateway.client_request import ClientRequest
+from toolyard.gateway.turns.display import Show
 from toolyard.gateway.vcp_blocks import remove_media
 from toolyard.protocol.access import Mode
 
@@ -53,7 +54,7 @@ async def playing(place: Path, script: Answers, *uris: str) -> AsyncIterator[Gat
 
 
 async def heard_by_vcp_client(one: Gateway) -> str:
-    run = await one.chat.complete(ClientRequest(chat_body("Hi", stream=True), caller=ME, vcp=True))
+    run = await one.chat.complete(ClientRequest(chat_body("Hi", stream=True), caller=ME, show=Show.RAW))
     assert run.pieces is not None
     return StreamedAnswer.from_bytes(b"".join([piece async for piece in run.pieces])).text
 
@@ -111,7 +112,7 @@ async def test_a_model_does_not_get_back_the_bytes_that_a_client_kept_in_its_his
         text = await heard_by_vcp_client(one)
         body = chat_body("And?")
         body["messages"] = [{"role": "assistant", "content": text}, *one.upstream.bodies[0]["messages"]]
-        await one.chat.complete(ClientRequest(body, caller=ME, vcp=True))
+        await one.chat.complete(ClientRequest(body, caller=ME, show=Show.RAW))
         sent = one.upstream.bodies[-1]["messages"][0]["content"]
     assert "base64" not in sent
     assert all(f"({mime})" in sent for mime in MEDIA)

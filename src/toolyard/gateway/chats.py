@@ -17,6 +17,8 @@ from hashlib import sha256
 from http import HTTPStatus
 from typing import Final
 
+import orjson
+
 from toolyard.engine.cancellation import uncancellable
 from toolyard.engine.idempotency import Started, StoredResponse
 from toolyard.engine.turns import REPEATED_S, Turns, TurnState
@@ -24,13 +26,14 @@ from toolyard.gateway.client_request import ChatOptions, ClientRequest, parse_op
 from toolyard.gateway.faults import ChatFailed, ChatFault, bad_request, changed_history, server_stopping
 from toolyard.gateway.offer_policy import OfferPolicy, split_alias
 from toolyard.gateway.ports import PromptSources
+from toolyard.gateway.protocols.chat import ChatRendering, ChatWriter
 from toolyard.gateway.providers.contact import Contact
 from toolyard.gateway.providers.upstreams import Upstreams
 from toolyard.gateway.turns.display import Show
 from toolyard.gateway.turns.interruption import Interrupted
 from toolyard.gateway.turns.rendering import (
     ClientAnswer,
-    render_answer,
+    Rendering,
     render_early,
     render_failure,
     render_stream,
@@ -81,35 +84,53 @@ class Chat:
 
     # --- the answer to a request
 
-    async def complete(self, asked: ClientRequest, single: SingleRun | None = None) -> ClientAnswer:
-        """Answer a chat request, streamed or complete; faults are answers too. ``single``: of an idempotent one."""
+    async def complete(
+        self, asked: ClientRequest, single: SingleRun | None = None, rendering: Rendering | None = None
+    ) -> ClientAnswer:
+        """Answer a request, streamed or complete; faults are answers too. ``single``: of an idempotent one.
+
+        ``rendering``: what its client gets, where that does not speak chat completions.
+        """
+        rendering = rendering or ChatRendering(asked.wants_stream)
         try:
             options = parse_options(asked, self.rules.show)
-            log = await self._find_or_begin(asked, options, single)
+            log = await self._find_or_begin(asked, options, single, rendering)
         except ChatFailed as failed:
-            return render_failure(failed.fault.mask_secrets(self._ports.tools.mask))
+            return render_failure(rendering, failed.fault.mask_secrets(self._ports.tools.mask))
         if isinstance(log, StoredResponse):
             return ClientAnswer.from_stored(log)
         if single is not None and not log.is_whole:
             raise single.refuse_late()
         reader = log.read(log.begun, timeout_s=options.timeout_s)
-        return await (render_stream(log, reader) if log.is_streamed else self._complete(log, reader))
+        if rendering.is_streamed:
+            return await render_stream(rendering, log, reader)
+        return await self._complete(rendering, log, reader)
 
-    async def _complete(self, log: TurnLog, reader: LogReader) -> ClientAnswer:
-        """Wait for the end of a turn; a client that would wait for an approval is answered early."""
-        pause = self.rules.approval_wait_s
-        ended = asyncio.ensure_future(log.has_ended.wait())
-        try:
-            while not (await asyncio.wait({ended}, timeout=pause))[0]:
-                if log.waiting and log.is_running:
+    async def _complete(self, rendering: Rendering, log: TurnLog, reader: LogReader) -> ClientAnswer:
+        """Read a turn to its end; a client that would wait for an approval is answered early."""
+        answer = rendering.begin_answer(log)
+        look_at = asyncio.get_running_loop().time() + self.rules.approval_wait_s
+        with reader:
+            while True:
+                try:
+                    async with asyncio.timeout_at(look_at):
+                        entries = await reader.next()
+                except TimeoutError:
+                    if log.waiting and log.is_running:
+                        reader.patience_s = REPEATED_S
+                        return render_early(answer, log)
+                    look_at += _LOOK_S
+                    continue
+                try:
+                    for entry in entries:
+                        answer.take(entry.event)
+                except ChatFailed as failed:
+                    return render_failure(rendering, failed.fault, log.record.id)
+                if answer.is_over and log.is_running:
                     reader.patience_s = REPEATED_S
-                    return render_early(log)
-                pause = _LOOK_S
-            reader.finish()
-            return render_answer(log)
-        finally:
-            ended.cancel()
-            reader.close()
+                    return ClientAnswer(id=log.record.id, body=answer.body)
+                if not entries:
+                    return ClientAnswer(id=log.record.id, body=answer.body)
 
     def follow(self, chat: str, cursor: int, caller: str) -> AsyncGenerator[bytes, None] | None:
         """Return the events of a chat that its client has named after ``cursor``; None when there is no such chat."""
@@ -117,7 +138,8 @@ class Chat:
         return self._follow(log.followed, cursor) if log and log.names.is_chat_named and log.followed else None
 
     async def _follow(self, log: TurnLog, cursor: int) -> AsyncGenerator[bytes, None]:
-        async with aclosing(write_stream(log, log.read(cursor))) as pieces:
+        writer = ChatWriter(is_streamed=log.is_streamed)
+        async with aclosing(write_stream(writer, log, log.read(cursor))) as pieces:
             await anext(pieces)
             async for piece in pieces:
                 yield piece
@@ -125,13 +147,13 @@ class Chat:
     # --- a request finds a log or begins one
 
     async def _find_or_begin(
-        self, asked: ClientRequest, options: ChatOptions, single: SingleRun | None
+        self, asked: ClientRequest, options: ChatOptions, single: SingleRun | None, rendering: Rendering
     ) -> TurnLog | StoredResponse:
         """Return the log that this request reads: of the turn that it repeats, or of a new one. Raises ChatFailed."""
         if single is not None:
-            begin = partial(self._begin_single, asked, options, single)
+            begin = partial(self._begin_single, asked, options, single, rendering)
             return await single.find_or_start(self._logs.get_by_key, begin)
-        request = fingerprint_request(asked.raw, options) if asked.raw else b""
+        request = fingerprint_request(asked, options)
         history = NO_HISTORY
         if (log := self._logs.find_repeated(asked.caller, request)) is not None:
             match log.judge_repeat(is_marked=options.is_retry):
@@ -151,11 +173,13 @@ class Chat:
         patience_s = self.rules.followed_s if options.chat and plan.request.streams else 0.0
         return self._begin(Turn(plan, self._ports), names, keeper, patience_s)
 
-    async def _begin_single(self, asked: ClientRequest, options: ChatOptions, single: SingleRun, _: Started) -> TurnLog:
+    async def _begin_single(
+        self, asked: ClientRequest, options: ChatOptions, single: SingleRun, rendering: Rendering, _: Started
+    ) -> TurnLog:
         plan = await self._planner.plan(asked, options, NO_HISTORY, self.upstreams, single.chat)
         names = LogNames(key=single.key, handle=options.handle, is_chat_named=bool(options.chat))
         patience_s = self.rules.followed_s
-        log = self._begin(Turn(plan, self._ports), names, AnswerKeeper(single), patience_s)
+        log = self._begin(Turn(plan, self._ports), names, AnswerKeeper(single, rendering), patience_s)
         log.expect_reader(max(patience_s, _LOOK_S))  # its client may have left already
         return log
 
@@ -313,10 +337,21 @@ async def _write_events(turn: Turn, log: TurnLog) -> End | None:
     return None
 
 
-def fingerprint_request(raw: bytes, options: ChatOptions) -> bytes:
-    """Return the digest by which a request that is sent again is known: its body, and what its headers ask for."""
-    digest = sha256(f"{options.chat}\0{options.show.value}\0{options.offer or ''}\0".encode())
-    digest.update(raw)
+_UNIMPORTANT: Final = ("stream", "stream_options")  # for whether a request is the same: a client may give up its stream
+
+
+def fingerprint_request(asked: ClientRequest, options: ChatOptions) -> bytes:
+    """Return the digest by which a request that is sent again is known: its input, and what its headers ask for.
+
+    The order of keys does not count. A request of this process itself has none: nothing sends it again.
+    """
+    identity = asked.identity or (asked.body if asked.raw else None)
+    if identity is None:
+        return b""
+    asks = (options.chat, options.show.value, options.offer or "", asked.conversation)
+    digest = sha256("\0".join(asks).encode("utf-8", "surrogatepass"))
+    body = {key: value for key, value in identity.items() if key not in _UNIMPORTANT}
+    digest.update(orjson.dumps(body, option=orjson.OPT_SORT_KEYS))
     return digest.digest()
 
 

@@ -7,6 +7,7 @@ from typing import Final
 
 from toolyard.gateway.faults import bad_request
 from toolyard.gateway.tool_calls.jobs import Bounds, parse_bounds
+from toolyard.gateway.tool_calls.rounds import CallKeys
 from toolyard.gateway.turns.display import Show
 from toolyard.gateway.vcp_blocks import find_handle
 from toolyard.message import Message
@@ -32,9 +33,17 @@ class ClientRequest:
     caller: str
     raw: bytes = b""  # the body as received, if it came as bytes
     headers: Mapping[str, str] = field(default_factory=dict)
-    vcp: bool = False  # from a client of VCPToolBox
+    show: Show | None = None  # what it sees of the work unless it says so, where that is not the setting's to say
     may_approve: bool = False
     key_offer: OfferMode | None = None  # the offer mode of its API key, if it has one
+    identity: JsonObject | None = None  # by which it is known when it is sent again; None: its body
+    conversation: str = ""  # the client's name of the conversation, where it has one
+    is_repeat: bool = False  # the client names its turn, so another request like it is the same one
+    own_calls: CallKeys | None = None  # the calls of earlier turns that it carries itself; None: it may have left them
+
+    @property
+    def wants_stream(self) -> bool:
+        return self.body.get("stream") is True
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,9 +79,9 @@ def parse_options(asked: ClientRequest, usual: Show) -> ChatOptions:
     form = str(fields.get("show") or headers.get(SHOW_HEADER.lower(), "").lower())
     if form and form not in list(Show):
         raise bad_request(Message("'show' is one of {names}, not '{form}'", names=", ".join(Show), form=form[:50]))
-    usual = Show.RAW if asked.vcp else usual
+    usual = asked.show or usual
     reply = _parse_reply(fields.get("reply"), body)
-    if not asked.vcp and usual is not Show.EVENTS and (wants_json(body) or reply is ReplyForm.JSON):
+    if asked.show is None and usual is not Show.EVENTS and (wants_json(body) or reply is ReplyForm.JSON):
         usual = Show.HIDDEN  # a line about a call would make it no JSON
     return ChatOptions(
         chat=chat,
@@ -81,7 +90,7 @@ def parse_options(asked: ClientRequest, usual: Show) -> ChatOptions:
         bounds=parse_bounds(fields, may_approve=asked.may_approve),
         offer=_offer(fields.get("offer") or headers.get(OFFER_HEADER.lower(), "").lower()),
         reply=reply,
-        is_retry=_number(headers.get(RETRY_HEADER, "")) not in (None, 0),
+        is_retry=asked.is_repeat or _number(headers.get(RETRY_HEADER, "")) not in (None, 0),
         timeout_s=next((seconds for name in TIMEOUT_HEADERS if (seconds := _number(headers.get(name, "")))), None),
     )
 

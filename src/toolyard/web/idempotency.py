@@ -38,13 +38,14 @@ from toolyard.engine.idempotency import (
 )
 from toolyard.errors import StorageError
 from toolyard.gateway.faults import ChatFault
+from toolyard.gateway.protocols.chat import CHAT
 from toolyard.gateway.turns.rendering import ClientAnswer, render_failure
 from toolyard.message import Message
 from toolyard.own_command import OwnCommand
 from toolyard.protocol.envelope import Reason
 from toolyard.protocol.records.call_record import CallRecord
-from toolyard.web.drain import Drain
 from toolyard.web.refusal import Refusal, error_type
+from toolyard.web.server.health import Drain
 
 KEY: Final = "Idempotency-Key"
 KEY_HELP: Final = (
@@ -105,13 +106,13 @@ class IdempotentRequests:
         except asyncio.CancelledError:
             if answer is not None:
                 return answer  # it was stored at this very moment
-            return render_failure(await uncancellable(single.interrupt()))
+            return render_failure(CHAT, await uncancellable(single.interrupt()))
         except Exception as error:
             fault = await single.fail()
             if fault is None:
                 raise
             _log.error("%s failed after a tool had run", single.key, exc_info=error)
-            return render_failure(fault)
+            return render_failure(CHAT, fault)
         return answer
 
     async def wait_idle(self) -> None:

@@ -19,6 +19,7 @@ from typing import Final
 from toolyard.engine.rules import PermissionRequest
 from toolyard.gateway.faults import bad_request
 from toolyard.gateway.ports import ToolPort
+from toolyard.gateway.reply.chunks import read_text
 from toolyard.message import Message, add_hint, read_hint
 from toolyard.protocol.content import Media
 from toolyard.protocol.envelope import Envelope, Status
@@ -84,6 +85,11 @@ class JobResult:
     @property
     def is_failure(self) -> bool:
         return self.state is JobState.ERROR
+
+    @property
+    def output(self) -> str:
+        """The text that the model reads."""
+        return read_text(self.native.get("content") if self.native else self.content)
 
 
 Listener = Callable[[Job, "JobResult | None"], None]  # called when a job begins, and when it has ended

@@ -167,7 +167,7 @@ class ToolWork:
         if self._updates is not None and self._dialogue.head.draws_work:
             at: JsonObject = {"at": round(self._now().timestamp(), 3)}  # for a client that reads it later
             data = self._mask_json(call_event(job, ran) | at)
-            self._updates.put_nowait(CallBegun(data) if ran is None else CallEnded(data))
+            self._updates.put_nowait(CallBegun(data) if ran is None else CallEnded(data, ran.output))
 
     async def _find_pending(self) -> dict[str, PendingApproval]:
         """Return the running calls that wait for an approval, by their ids."""

@@ -54,6 +54,7 @@ class CallBegun:
 @dataclass(frozen=True, slots=True)
 class CallEnded:
     data: JsonObject
+    output: str = ""  # that its model reads; media are left out
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from uuid import uuid4
 from toolyard.engine.idempotency import Started, StoredResponse
 from toolyard.engine.turns import StoredRound, StoredTurn, Turns, TurnState
 from toolyard.gateway.faults import ChatFault
-from toolyard.gateway.turns.rendering import render_whole
+from toolyard.gateway.turns.rendering import Rendering, render_whole
 from toolyard.gateway.turns.turn import Turn
 from toolyard.gateway.turns.turn_events import End, Ended, Failed
 from toolyard.gateway.turns.turn_log import State, TurnLog
@@ -91,8 +91,9 @@ class RepeatKeeper:
 class AnswerKeeper:
     is_keeping = True
 
-    def __init__(self, single: SingleRun) -> None:
-        self._single = single
+    def __init__(self, single: SingleRun, rendering: Rendering) -> None:
+        """``rendering``: of the request that begins the turn; its repeats get the same."""
+        self._single, self._rendering = single, rendering
 
     async def keep_calls(self, turn: Turn) -> None:
         """The journal has them, and its record says that they began."""
@@ -103,5 +104,5 @@ class AnswerKeeper:
         if end is None:
             fault = await self._single.fail()
             return None if fault is None else Failed(fault)
-        await self._single.finish(render_whole(log, end))
+        await self._single.finish(render_whole(self._rendering, log, end))
         return end

@@ -22,7 +22,7 @@ and decides what a request does that repeats the one of the log (``_REPEATED``; 
 
     state      marked     not marked
     UNREAD     joins      joins
-    READ       joins      begins another turn: the same wish, twice
+    READ       joins      begins another turn: the same wish, twice; joins once a tool has begun
     LEAVING    continues  continues, once it has ended
     MISSED     joins      joins
     DELIVERED  joins      begins another turn
@@ -30,9 +30,10 @@ and decides what a request does that repeats the one of the log (``_REPEATED``; 
     FAILED     continues  continues
 
 To continue is to begin a turn with the replies and results of the one before, so nothing runs again. While such a turn
-runs, every repetition joins it: its request is known to be one that clients repeat. Where no tool has run there is
-nothing to repeat: whoever would join an ended log or continue simply begins. A repeat with the key of an idempotent
-request always joins; once the log has ended it gets the stored answer (``engine.idempotency``).
+runs, every repetition joins it: its request is known to be one that clients repeat. So is any in which a tool has
+begun: some clients give up a stream, and ask for the same without one while the first request still looks alive. Where
+no tool has run there is nothing to repeat: whoever would join an ended log or continue simply begins. A repeat with the
+key of an idempotent request always joins; once the log has ended it gets the stored answer (``engine.idempotency``).
 
 A turn without a reader goes on for its patience, and is then told to leave. While the slowest reader is ``MAX_BEHIND``
 bytes behind, the turn pauses. Of one streamed log the last ``MAX_LOG`` bytes are kept, and of all logs ``MAX_LOGS`` and
@@ -214,7 +215,8 @@ class TurnLog:
     def judge_repeat(self, *, is_marked: bool) -> Repeat:
         """Return the effect of a request that repeats the one of this log."""
         marked, unmarked = _REPEATED[self.state]
-        repeat = marked if is_marked or (self.is_running and self.turn.continues) else unmarked
+        has_begun_tools = self.is_running and bool(self.turn.continues or self.turn.calls_run)
+        repeat = marked if is_marked or has_begun_tools else unmarked
         is_harmless = not self.is_running and not self._has_run_tools
         return Repeat.BEGIN if is_harmless and self.state is not State.MISSED else repeat
 
