@@ -10,8 +10,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from tests.clients.harness import DRIVERS, PATIENCE_S, Case, Toolyard
+from tests.clients.harness import DRIVERS, PATIENCE_S, Toolyard
 from tests.clients.install import copy_node_script, install_node_program, install_python_client
+from tests.clients.model import Case
+from tests.gateway.native_providers import PATHS, Protocol
 
 RECALL: Final = ("Recall", {"about": "colour"})
 RECALLED: Final = "violet for colour"
@@ -22,7 +24,7 @@ class Driven:
     """A client: what it speaks, where its driver and its packages are, and what it can do."""
 
     script: str
-    protocol: str = "chat"
+    protocol: Protocol = "chat"
     packages: str = ""  # the environment of ``install.PYTHON_CLIENTS``, or the tests' own
     program: str = ""  # of ``install.NODE_PROGRAMS``, which the driver starts
     root: str = "/v1"  # what its base URL ends with
@@ -32,7 +34,7 @@ class Driven:
     @property
     def path(self) -> str:
         """Where it sends its chats to."""
-        return {"chat": "/v1/chat/completions", "responses": "/v1/responses", "messages": "/v1/messages"}[self.protocol]
+        return PATHS[self.protocol]
 
 
 CLIENTS: Final = {

@@ -1,6 +1,7 @@
 """Clients that nobody here wrote, with default settings, in each protocol: what they get, and what happens once."""
 
 import asyncio
+import json
 import os
 from collections.abc import AsyncIterator, Iterable, Sequence
 from typing import Any
@@ -9,7 +10,8 @@ import pytest
 import pytest_asyncio
 
 from tests.clients.driven import CLIENTS, RECALLED, WAYS, Client, starting_client
-from tests.clients.harness import ANSWER, COUNTED, FOREVER, LAST, LOST, Case, Toolyard, serving_tally
+from tests.clients.harness import COUNTED, Toolyard, serving_tally
+from tests.clients.model import ANSWER, FOREVER, LAST, LOST, SIGNATURE, Case
 from tests.waiting import wait_for_value
 
 SOAK = os.environ.get("HYPOTHESIS_PROFILE") == "soak"
@@ -49,6 +51,16 @@ async def asking(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Tool
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def natives(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[dict[str, Toolyard]]:
+    """Servers whose provider speaks Responses and Messages."""
+    async with (
+        serving_tally(tmp_path_factory.mktemp("responses"), protocol="responses") as responses,
+        serving_tally(tmp_path_factory.mktemp("messages"), protocol="messages") as messages,
+    ):
+        yield {"responses": responses, "messages": messages}
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def client(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Client]:
     async with starting_client(request.param, tmp_path_factory.mktemp(request.param) / "stderr") as one:
         yield one
@@ -56,7 +68,7 @@ async def client(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPa
 
 def make_case(server: Toolyard, request: pytest.FixtureRequest, *, is_streamed: bool, **more: Any) -> Case:
     name = f"[{request.function.__name__} {request.node.callspec.id} {more.get('fault', '')}]"
-    case = server.faults.cases[name] = Case(name, is_streamed, **more)
+    case = server.model.cases[name] = Case(name, is_streamed, **more)
     return case
 
 
@@ -72,7 +84,7 @@ async def test_a_chat_without_a_call_is_the_answer_and_nothing_else(
     case = make_case(server, request, is_streamed=is_streamed, has_tally=False)
     seen = await client.ask(server, case)
     assert seen.get("text", "").strip() == ANSWER, seen
-    assert "Tally" in server.faults.offered[case.name]
+    assert "Tally" in server.model.offered(case)
     assert server.count_effects(case) == 0
 
 
@@ -89,7 +101,7 @@ async def test_a_provider_that_recovers_costs_no_second_effect_and_the_client_ge
         assert "error" not in seen, (fault, seen)
         assert seen["text"].strip().endswith(ANSWER)
         assert server.count_effects(case) == 1
-        assert (server.faults.rounds[case.name, 1], server.faults.rounds[case.name, LAST]) == (1, times + 1)
+        assert (server.model.rounds[case.name, 1], server.model.rounds[case.name, LAST]) == (1, times + 1)
         assert (await server.statuses(client.about.path))[len(before) :] == [200]
 
 
@@ -103,12 +115,12 @@ async def test_a_provider_that_fails_for_good_is_told_once_and_asking_again_runs
         case = make_case(server, request, is_streamed=is_streamed, fault=fault, times=FOREVER)
         seen = await client.ask(server, case)
         assert TOLD in seen.get("message", ""), (fault, seen)
-        if not client.about.program:  # those have their own ideas
+        if not client.about.program:  # those send it again by themselves, and begin a conversation each time
             statuses = (await server.statuses(client.about.path))[len(before) :]
             assert statuses == [200 if is_streamed else 400], "it was sent once"
-        assert TOLD in (await client.ask(server, case))["message"]
+            assert TOLD in (await client.ask(server, case))["message"]
         assert server.count_effects(case) == 1
-        assert server.faults.rounds[case.name, 1] == 1
+        assert server.model.rounds[case.name, 1] == 1
 
 
 @pytest.mark.requirement("clients:matrix")
@@ -118,14 +130,14 @@ async def test_a_connection_that_breaks_after_a_tool_has_run_causes_no_second_ef
 ) -> None:
     """The client may tell its user, or send the request again by itself."""
     case = make_case(server, request, is_streamed=is_streamed, fault=LOST, times=1)
-    relay = server.faults.relay
+    relay = server.model.relay
     before = relay.cuts
     seen = await client.ask(server, case, url=f"http://{relay.host}")
     assert relay.cuts == before + 1, seen
     again = seen if "text" in seen and seen["text"].strip().endswith(ANSWER) else await client.ask(server, case)
     assert again.get("text", "").strip().endswith(ANSWER), (seen, again)
     assert server.count_effects(case) == 1
-    assert server.faults.rounds[case.name, 1] == 1
+    assert server.model.rounds[case.name, 1] == 1
 
 
 @pytest.mark.requirement("clients:waits")
@@ -143,8 +155,8 @@ async def test_a_call_waits_for_the_owner_while_the_client_waits(
     seen = await asked
     assert seen.get("text", "").strip().endswith(ANSWER), seen
     assert asking.count_effects(case) == (1 if answer == "allow" else 0)
-    assert asking.faults.rounds[case.name, 1] == asking.faults.rounds[case.name, LAST] == 1
-    assert (COUNTED if answer == "allow" else REFUSED) in asking.faults.results[case.name][0]
+    assert asking.model.rounds[case.name, 1] == asking.model.rounds[case.name, LAST] == 1
+    assert (COUNTED if answer == "allow" else REFUSED) in asking.model.results[case.name][0]
 
 
 @pytest.mark.requirement("clients:own-tools")
@@ -152,12 +164,27 @@ async def test_a_call_waits_for_the_owner_while_the_client_waits(
 async def test_a_tool_of_the_client_works_beside_one_of_the_server_in_one_answer(
     server: Toolyard, client: Client, request: pytest.FixtureRequest, is_streamed: bool
 ) -> None:
-    case = make_case(server, request, is_streamed=is_streamed, own_call=client.about.own_call)
+    await call_both(server, client, make_case(server, request, is_streamed=is_streamed, own_call=client.about.own_call))
+
+
+@pytest.mark.requirement("clients:own-tools")
+@every_client_with_tools
+async def test_both_tools_work_and_reasoning_is_kept_with_a_provider_of_the_protocol_of_the_client(
+    natives: dict[str, Toolyard], client: Client, request: pytest.FixtureRequest, is_streamed: bool
+) -> None:
+    own = natives[client.about.protocol]
+    case = make_case(own, request, is_streamed=is_streamed, own_call=client.about.own_call, reasoning="I count first.")
+    await call_both(own, client, case)
+    assert json.dumps(own.model.bodies[case.name]).count(SIGNATURE) == 2, "once for each round that thought"
+
+
+async def call_both(server: Toolyard, client: Client, case: Case) -> None:
     seen = await client.ask(server, case)
     assert seen.get("text", "").strip().endswith(ANSWER), seen
-    assert {"Tally", client.about.own_call[0]} <= set(server.faults.offered[case.name])  # type: ignore[index]
-    counted, recalled = server.faults.results[case.name]
+    assert case.own_call is not None
+    assert {"Tally", case.own_call[0]} <= set(server.model.offered(case))
+    counted, recalled = server.model.results[case.name]
     assert COUNTED in counted
     assert RECALLED in recalled
     assert server.count_effects(case) == 1
-    assert server.faults.rounds[case.name, 1] == server.faults.rounds[case.name, LAST] == 1
+    assert [server.model.rounds[case.name, number] for number in (1, 2, LAST)] == [1, 1, 1]

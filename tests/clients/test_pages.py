@@ -134,7 +134,7 @@ async def test_the_programs_for_the_agents_sdk_run_as_they_are_written(
         first, both = read_blocks("openai-agents", "python", server)
         python = await asyncio.to_thread(install_python_client, "openai-agents")
         printed = await run_program(server, python, "-", given=first + both)
-        assert printed.startswith('LS {"path": "."}\nThe tool said: Listed 2 entries in')
+        assert printed.startswith('LS {"path":"."}\nThe tool said: Listed 2 entries in')
         assert {"LS", "favourite_colour"} <= {tool["function"]["name"] for tool in upstream.bodies[-1]["tools"]}
 
 
@@ -162,7 +162,7 @@ async def test_the_programs_for_the_ai_sdk_run_as_they_are_written(
 ) -> None:
     async with serving(tmp_path, monkeypatch) as (server, upstream):
         responses, messages, both = read_blocks("ai-sdk", "js", server)
-        assert (await run_script(server, responses)).startswith("LS ")
+        assert (await run_script(server, responses)).startswith("mcp.LS { path: '.' }")
         assert LISTED in await run_script(server, messages)
         assert "The tool said: Listed 2 entries" in await run_script(server, both)
         assert {"LS", "favouriteColour"} <= {tool["function"]["name"] for tool in upstream.bodies[-1]["tools"]}
