@@ -1749,6 +1749,12 @@ CHAT: Final = _now(
       "answer is validated, repaired and returned parsed as well, streamed or not; an assistant may ask for that.")),
 )
 
+PROTOCOLS: Final = _now(
+    ("protocols:matrix", "architecture.md#the-life-of-a-chat-turn",
+     ("Every scenario of the gateway is the same with each protocol of a client, chat completions, Responses or "
+      "Messages, in front of each protocol of a provider.")),
+)
+
 RESPONSES: Final = _now(
     ("responses:create", "responses.md#requests",
      "POST /v1/responses answers as the official client expects, whole, streamed, and with items of a conversation."),
@@ -2528,6 +2534,7 @@ REQUIREMENTS: Final[Mapping[str, Requirement]] = _by_id(
     STORAGE_AND_HOSTS_TO_COME,
     CONTAINERS,
     CHAT,
+    PROTOCOLS,
     RESPONSES,
     OFFER,
     REPEATS,
