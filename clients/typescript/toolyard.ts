@@ -1658,6 +1658,9 @@ export interface ProviderErrorBody {
   error: ProviderError;
 }
 
+/** The protocols that model providers speak. */
+export type ProviderProtocol = "chat" | "responses" | "anthropic";
+
 export interface PushRow {
   /** The number of the event that was pushed. */
   seq: number;
@@ -2580,6 +2583,8 @@ export interface UpstreamTestResult {
   url: string;
   key: "given" | "stored" | "none";
   models: Array<string>;
+  /** The protocol that it speaks; null if that cannot be said. */
+  protocol: ProviderProtocol | null;
   error: string;
   /** The code of the sentence beside it; missing if it has none. */
   error_code?: string;
@@ -3000,7 +3005,7 @@ export interface Operations {
     };
     result: SettingsChangeResult;
   };
-  /** List the models of a provider; `error` is its own message. Nothing is stored. */
+  /** List the models of a provider, and find out its protocol; `error` is its own message. Nothing is stored. */
   "POST /v1/upstream/test": {
     options: {
       body: UpstreamTest;
