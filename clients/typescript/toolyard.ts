@@ -1258,6 +1258,20 @@ export interface MessagesFault {
   [member: string]: unknown;
 }
 
+export interface MessagesModel {
+  type: "model";
+  id: string;
+  display_name: string;
+  created_at: string;
+}
+
+export interface MessagesModelList {
+  data: Array<MessagesModel>;
+  has_more: boolean;
+  first_id: string | null;
+  last_id: string | null;
+}
+
 export interface MessagesUsage {
   input_tokens: number;
   output_tokens: number;
@@ -3768,11 +3782,19 @@ export interface Operations {
   };
   /**
    * List the models of every provider, and the built-in guide. The models of a provider that does not answer have
-   * `"available": false`, and `unavailable` names it.
+   * `"available": false`, and `unavailable` names it. A request with `anthropic-version` gets them in Anthropic's
+   * shape, page by page.
    */
   "GET /v1/models": {
-    options: {};
-    result: ModelList;
+    options: {
+      query?: {
+        /** Of a page, in Anthropic's shape. */
+        limit?: number;
+        after_id?: string;
+        before_id?: string;
+      };
+    };
+    result: ModelList | MessagesModelList;
   };
   /** Return one model by its id, which may contain slashes, or by `PROVIDER/ID`. */
   "GET /v1/models/{id}": {
@@ -3781,7 +3803,7 @@ export interface Operations {
         id: string;
       };
     };
-    result: Model;
+    result: Model | MessagesModel;
   };
   /** Create embeddings at the provider of the model. */
   "POST /v1/embeddings": {

@@ -35,7 +35,6 @@ from toolyard.web.idempotency import IdempotentRequests
 from toolyard.web.routes import chats as chat_routes
 from toolyard.web.routes import messages as message_routes
 from toolyard.web.routes import models, passthrough
-from toolyard.web.routing import route_first
 from toolyard.web.security.principal import PRINCIPAL, Principal
 from toolyard.web.security.scope import Scope as KeyScope
 from toolyard.web.server.connection import BoundedHttpProtocol
@@ -156,13 +155,14 @@ def chat_app(chat: Chat, idempotent: IdempotentRequests, mask: Mask) -> ASGIApp:
     )
     for area in areas:
         routed.router.routes.extend(area.routes)
-    direct = {**chat_routes.direct_answers(chat, idempotent), **message_routes.direct_answers(chat, idempotent)}
-    app = route_first(routed, direct)
+    paths = chat_routes.fast_paths(chat, idempotent) | message_routes.fast_paths(chat, idempotent)
+    app = chat_routes.add_fast_paths(routed, paths)
 
     async def named(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
             headers = dict(scope["headers"])
-            name = headers.get(b"authorization", b"Bearer nobody").decode().removeprefix("Bearer ")
+            key = headers.get(b"x-api-key") or headers.get(b"authorization", b"Bearer nobody")
+            name = key.decode().removeprefix("Bearer ")
             scope[PRINCIPAL] = Principal(key_id=name, scopes=frozenset({KeyScope.CHAT}))
         await app(scope, receive, send)
 

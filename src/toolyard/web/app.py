@@ -54,7 +54,7 @@ from toolyard.web.routes import (
     tasks,
     tools,
 )
-from toolyard.web.routing import DirectAnswers, Routes, route_first
+from toolyard.web.routing import Routes
 from toolyard.web.schemas.common import ErrorBody
 from toolyard.web.schemas.components import add_components, refer_to
 from toolyard.web.security.access import Access
@@ -105,7 +105,7 @@ def make_app(yard: Yard, parts: AppParts) -> SecurityMiddleware:
     app = make_api(yard, parts)
     audited = audit.AuditTrail(app, yard.state.audit)
     return SecurityMiddleware(
-        route_first(audited, _answer_directly(parts.chat, parts.idempotent)) if parts.chat else audited,
+        chats.add_fast_paths(audited, _list_fast_paths(parts.chat, parts.idempotent)) if parts.chat else audited,
         rules=app.state.rules,
         access=parts.access,
         policy=parts.policy,
@@ -196,8 +196,8 @@ def _make_chat_routers(chat: Chat, idempotent: IdempotentRequests, yard: Yard) -
     )
 
 
-def _answer_directly(chat: Chat, idempotent: IdempotentRequests) -> DirectAnswers:
-    return {**chats.direct_answers(chat, idempotent), **messages.direct_answers(chat, idempotent)}
+def _list_fast_paths(chat: Chat, idempotent: IdempotentRequests) -> dict[str, chats.Endpoint]:
+    return chats.fast_paths(chat, idempotent) | messages.fast_paths(chat, idempotent)
 
 
 async def _deny_unknown_websocket(socket: WebSocket) -> None:

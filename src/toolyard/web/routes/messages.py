@@ -16,9 +16,9 @@ from toolyard.gateway.turns.rendering import render_failure
 from toolyard.protocol.json import JsonObject
 from toolyard.web.chat_response import ChatResponse
 from toolyard.web.idempotency import KEY, KEY_HELP, IdempotentRequests
-from toolyard.web.responses import json_response
-from toolyard.web.routes.chats import answer_chat, parse_object
-from toolyard.web.routing import DirectAnswers, Routes
+from toolyard.web.responses import json_response, parse_object
+from toolyard.web.routes.chats import Endpoint, answer_chat
+from toolyard.web.routing import Routes
 from toolyard.web.schemas.components import refer_to
 from toolyard.web.schemas.messages import MessagesAnswer, MessagesBody, MessagesError, TokenCount
 from toolyard.web.security.middleware import REQUEST_ID
@@ -73,7 +73,7 @@ def router(chat: Chat, idempotent: IdempotentRequests) -> Routes:
     return routes
 
 
-def direct_answers(chat: Chat, idempotent: IdempotentRequests) -> DirectAnswers:
+def fast_paths(chat: Chat, idempotent: IdempotentRequests) -> dict[str, Endpoint]:
     return {MESSAGES_PATH: partial(_create, chat, idempotent)}
 
 
@@ -93,6 +93,7 @@ async def _create(chat: Chat, idempotent: IdempotentRequests, request: Request) 
         key_offer=principal.offer,
         identity=read.identity,
         conversation=read.conversation,
+        own_calls=read.own_calls,
     )
     return await answer_chat(chat, idempotent, request, asked, _render(request, body, read))
 

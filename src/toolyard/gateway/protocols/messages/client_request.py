@@ -16,6 +16,7 @@ from typing import Final
 from toolyard.gateway.client_request import EXTENSION, OFFER_HEADER
 from toolyard.gateway.faults import ChatFailed, bad_request
 from toolyard.gateway.offer_policy import ALIASES, split_alias
+from toolyard.gateway.tool_calls.rounds import CallKeys
 from toolyard.gateway.vcp_blocks import PAYLOAD
 from toolyard.message import Message
 from toolyard.protocol.json import Json, JsonObject, json_bytes
@@ -45,6 +46,7 @@ class MessagesRequest:
     is_streamed: bool
     lists_server: bool  # calls of ours are to be blocks
     hides_thinking: bool  # it asks for none that it could read
+    own_calls: CallKeys | None  # the calls of ours that it sends back; None: there are none
 
 
 def read_messages_request(body: JsonObject, headers: Mapping[str, str]) -> MessagesRequest:
@@ -54,13 +56,15 @@ def read_messages_request(body: JsonObject, headers: Mapping[str, str]) -> Messa
         raise bad_request(Message("'stream' must be true or false"))
     servers = _list_servers(body)
     thinking = _object(body.get("thinking"), "thinking")
+    conversation = _Conversation(body)
     return MessagesRequest(
-        body=_to_chat_body(body, headers, servers),
+        body=_to_chat_body(body, headers, servers, conversation),
         identity={PROTOCOL: _identify(body)},
         conversation=headers.get(SESSION_HEADER, ""),
         is_streamed=is_streamed is True,
         lists_server=any(map(_is_ours, servers)),
         hides_thinking=thinking.get("type") == "disabled" or thinking.get("display") == "omitted",
+        own_calls=frozenset(conversation.ours.items()) or None,
     )
 
 
@@ -73,8 +77,9 @@ def _identify(body: JsonObject) -> JsonObject:
     return known
 
 
-def _to_chat_body(body: JsonObject, headers: Mapping[str, str], servers: list[JsonObject]) -> JsonObject:
-    conversation = _Conversation(body)
+def _to_chat_body(
+    body: JsonObject, headers: Mapping[str, str], servers: list[JsonObject], conversation: "_Conversation"
+) -> JsonObject:
     made: JsonObject = {"messages": conversation.messages, "stream": True}
     made["stream_options"] = {"include_usage": True}
     if name := _model(body, lists_server=any(map(_is_ours, servers))):
@@ -196,7 +201,7 @@ class _Conversation:
     def __init__(self, body: JsonObject) -> None:
         self.messages: list[Json] = []
         self.referenced: set[str] = set()  # the tools that searches of the client have found
-        self._ours: set[str] = set()  # ids of calls of ours that the client sends back
+        self.ours: dict[str, str] = {}  # the tools of our calls that the client sends back, by their ids
         self._add_system(body.get("system"), "system")
         given = _list(body.get("messages"), "messages")
         if not given:
@@ -276,10 +281,10 @@ class _Conversation:
             if kind == "mcp_tool_use" and block.get("server_name") == SERVER:
                 said = self._end_round(said)
                 id_ = _text(block.get("id"), f"{place}.id")
-                self._ours.add(id_)
+                self.ours[id_] = _text(block.get("name"), f"{place}.name")
                 said.results[id_] = ""
                 said.add_call(id_, block, place)
-            elif kind == "mcp_tool_result" and block.get("tool_use_id") in self._ours:
+            elif kind == "mcp_tool_result" and block.get("tool_use_id") in self.ours:
                 id_ = str(block["tool_use_id"])
                 said.results[id_] = self._to_result(block, place)[0]
             else:
