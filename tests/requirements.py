@@ -1790,6 +1790,8 @@ REPEATS: Final = _now(
     ("repeat:retry", "chat.md#requests-that-are-sent-again",
      ("A request with x-stainless-retry-count of at least 1 and the same key and body joins the first turn, while it "
       "runs and for 10 minutes after a turn in which a tool has run.")),
+    ("repeat:form", "chat.md#requests-that-are-sent-again",
+     "A repeated request may ask for its answer in the other form, streamed or complete, and reads the same turn."),
     ("repeat:continue", "chat.md#requests-that-are-sent-again",
      ("After a turn in which tools have run failed, was cut or was left, the same key with the same body continues it "
       "within 10 minutes and runs nothing again; one that ended well is replayed to a marked retry only.")),
@@ -1827,6 +1829,19 @@ PROVIDERS: Final = _now(
     ("clients:fallback", "providers.md#fallbacks",
      ("For a model with a list of others the next one is asked when a provider does not answer, before the first byte "
       "of any round, which repeats no tool, and whoever answered keeps the turn while it answers.")),
+    ("protocols:provider-request", "providers.md#protocols",
+     ("A chat request becomes one of the provider's protocol that its official client accepts; what that has no word "
+      "for is left out as documented.")),
+    ("protocols:provider-answer", "providers.md#protocols",
+     ("Answers of providers that speak Responses or Messages become chat answers, streamed and whole: text, reasoning "
+      "with its signature byte for byte, calls, refusals, citations, usage and stop reasons.")),
+    ("protocols:cut", "providers.md#protocols",
+     "A stream that ends before the last event of its protocol counts as broken off, wherever it was cut."),
+    ("protocols:provider", "providers.md#protocols",
+     ("A provider of any protocol stands behind the same turn: tools, keys, retries, fallbacks, errors and lists of "
+      "models.")),
+    ("protocols:probe", "providers.md#protocols",
+     "The test of a provider finds out which protocol it speaks."),
     ("clients:passthrough", "providers.md#other-endpoints",
      ("POST /v1/embeddings, /v1/completions, /v1/moderations, /v1/images/* and /v1/audio/* go to the provider of the "
       "model, bodies and answers byte for byte and bounded, with OpenAI's errors and without secrets.")),

@@ -111,7 +111,16 @@ def map_appliers(
         **dict.fromkeys(("trusted_folders", "shared_keys", "confinement", "strict_network", "bubblewrap"), plugins),
         **dict.fromkeys(("allowed_hosts", "allowed_origins", "trusted_proxies"), edge),
         **dict.fromkeys(
-            ("upstream_url", "upstream_key", "upstream_options", "upstreams", "default_model", "fallbacks"), providers
+            (
+                "upstream_url",
+                "upstream_key",
+                "upstream_options",
+                "upstream_protocol",
+                "upstreams",
+                "default_model",
+                "fallbacks",
+            ),
+            providers,
         ),
     }
 
