@@ -1749,6 +1749,29 @@ CHAT: Final = _now(
       "answer is validated, repaired and returned parsed as well, streamed or not; an assistant may ask for that.")),
 )
 
+RESPONSES: Final = _now(
+    ("responses:create", "responses.md#requests",
+     "POST /v1/responses answers as the official client expects, whole, streamed, and with items of a conversation."),
+    ("responses:stream", "responses.md#answers",
+     ("The events of a stream come in the documented order with sequence numbers, each item is added, gets its parts "
+      "and is done, and the last event repeats all of them.")),
+    ("responses:own_tools", "responses.md#tools",
+     "A call of ours is an mcp_call item, with its output or its error; nothing is before the first."),
+    ("responses:client_tools", "responses.md#tools",
+     ("Function and custom tools of the client come back to it one after the other under the names that it gave them, "
+      "also those in a namespace; hosted tools go only to a provider of the same protocol.")),
+    ("responses:reasoning", "responses.md#answers",
+     "Reasoning is an item of its own, and goes back to the provider as it came."),
+    ("responses:ends", "responses.md#answers",
+     "An answer that is cut for its length or content is incomplete, and says why."),
+    ("responses:errors", "responses.md#answers",
+     ("A request that fails has a status and an error in OpenAI's shape; a stream that fails ends with an error event "
+      "and a failed response.")),
+    ("responses:repeats", "responses.md#repeats",
+     ("A request that is sent again after a tool has begun, with or without a stream, joins or continues its turn, so "
+      "that a tool has one effect.")),
+)
+
 OFFER: Final = _now(
     ("offer:default", "offering.md#tools-in-a-chat, offering.md#turning-tools-off-or-on",
      ("A chat request without tools of its own is offered ours natively by default, by a setting, toolyard.offer, the "
@@ -2505,6 +2528,7 @@ REQUIREMENTS: Final[Mapping[str, Requirement]] = _by_id(
     STORAGE_AND_HOSTS_TO_COME,
     CONTAINERS,
     CHAT,
+    RESPONSES,
     OFFER,
     REPEATS,
     PROVIDERS,

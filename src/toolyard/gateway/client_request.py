@@ -41,6 +41,10 @@ class ClientRequest:
     is_repeat: bool = False  # the client names its turn, so another request like it is the same one
     own_calls: CallKeys | None = None  # the calls of earlier turns that it carries itself; None: it may have left them
 
+    @property
+    def wants_stream(self) -> bool:
+        return self.body.get("stream") is True
+
 
 @dataclass(frozen=True, slots=True)
 class ChatOptions:

@@ -45,6 +45,7 @@ class ChatFault:
     is_final: bool = False  # the client must not repeat its request
     is_overflow: bool = False  # the conversation is too long for the model
     hint: str = ""  # how the client goes on
+    param: str = ""  # the part of the request that is wrong, as ``input[2].content``
 
     @property
     def is_transient(self) -> bool:
@@ -93,7 +94,12 @@ class ChatFault:
         )
 
     def to_json(self) -> JsonObject:
-        fields: JsonObject = {"message": self.message, "type": self.type, "param": None, "code": self.code}
+        fields: JsonObject = {
+            "message": self.message,
+            "type": self.type,
+            "param": self.param or None,
+            "code": self.code,
+        }
         hint = to_fields("hint", self.hint) if self.hint else {}
         if self.own:  # the provider's words; where it names no code, ours says what it answered
             code = self.own.get("code")
@@ -122,8 +128,10 @@ class ChatFailed(Exception):
         self.fault = fault
 
 
-def bad_request(message: str, code: str = "invalid_request", status: int = HTTPStatus.BAD_REQUEST) -> ChatFailed:
-    return ChatFailed(ChatFault(status=status, message=message, code=code, type="invalid_request_error"))
+def bad_request(
+    message: str, code: str = "invalid_request", status: int = HTTPStatus.BAD_REQUEST, *, param: str = ""
+) -> ChatFailed:
+    return ChatFailed(ChatFault(status=status, message=message, code=code, type="invalid_request_error", param=param))
 
 
 def server_stopping() -> ChatFault:

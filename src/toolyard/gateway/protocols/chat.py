@@ -61,6 +61,8 @@ CHAT: Final = ChatRendering(is_streamed=False)
 class ChatWriter:
     """Writes chunks. Those of the provider keep the bytes in which they came."""
 
+    is_over = False
+
     def __init__(self, *, is_streamed: bool) -> None:
         """``is_streamed``: the replies in the log came in chunks."""
         self._is_streamed = is_streamed
@@ -126,6 +128,8 @@ _SEPARATE = ("role", "content", "tool_calls", "function_call")
 
 class ChatAnswer:
     """One JSON object, of replies that came in one piece or in chunks."""
+
+    is_over = False
 
     def __init__(self, head: Head) -> None:
         self._head = head

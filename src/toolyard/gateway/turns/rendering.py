@@ -13,6 +13,7 @@ from http import HTTPStatus
 from typing import Final, Protocol
 
 from toolyard.engine.idempotency import StoredResponse
+from toolyard.engine.turns import REPEATED_S
 from toolyard.gateway.client_request import CHAT_HEADER
 from toolyard.gateway.faults import ChatFailed, ChatFault
 from toolyard.gateway.ports import PendingApproval
@@ -56,6 +57,10 @@ class Writer(Protocol):
     def write(self, entry: Entry) -> bytes:
         """Return the bytes of the next event; none when the stream does not carry it."""
 
+    @property
+    def is_over(self) -> bool:
+        """True once its client has its answer, although the turn may go on."""
+
 
 class JsonAnswer(Protocol):
     """The answer of one turn in one piece, as far as its events have come."""
@@ -65,14 +70,18 @@ class JsonAnswer(Protocol):
 
     @property
     def body(self) -> bytes:
-        """The answer, once the turn has ended."""
+        """The answer, once it is over."""
+
+    @property
+    def is_over(self) -> bool:
+        """True once it is complete, although the turn may go on."""
 
     def close_early(self, waiting: list[PendingApproval]) -> tuple[bytes, str]:
         """Return an answer for a client that cannot wait for these approvals, and its text. The turn continues."""
 
 
 class Rendering(Protocol):
-    """What the client of one request gets."""
+    """The answer to one request, in the protocol of its client."""
 
     @property
     def is_streamed(self) -> bool: ...
@@ -123,6 +132,9 @@ async def write_stream(writer: Writer, log: TurnLog, reader: LogReader) -> Async
             for piece in pieces if is_named else [b"".join(pieces)]:
                 if piece:
                     yield piece
+            if writer.is_over and log.is_running:
+                reader.patience_s = REPEATED_S if log.waiting else None
+                return
 
 
 def render_early(answer: JsonAnswer, log: TurnLog) -> ClientAnswer:

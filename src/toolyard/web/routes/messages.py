@@ -17,14 +17,13 @@ from toolyard.protocol.json import JsonObject
 from toolyard.web.chat_response import ChatResponse
 from toolyard.web.idempotency import KEY, KEY_HELP, IdempotentRequests
 from toolyard.web.responses import json_response, parse_object
-from toolyard.web.routes.chats import Endpoint, answer_chat
-from toolyard.web.routing import Routes
+from toolyard.web.routes.chats import answer_chat
+from toolyard.web.routing import DirectAnswers, Routes
 from toolyard.web.schemas.components import refer_to
 from toolyard.web.schemas.messages import MessagesAnswer, MessagesBody, MessagesError, TokenCount
 from toolyard.web.security.middleware import REQUEST_ID
-from toolyard.web.security.principal import get_principal
 from toolyard.web.security.request_head import MESSAGES_PATH
-from toolyard.web.security.scope import Scope
+from toolyard.web.security.scope import Scope, get_principal
 
 ESTIMATED: dict[str, str] = {"X-Toolyard-Estimate": "true"}  # the tokens were not counted by the provider
 _BODY: dict[str, Any] = {
@@ -73,7 +72,7 @@ def router(chat: Chat, idempotent: IdempotentRequests) -> Routes:
     return routes
 
 
-def fast_paths(chat: Chat, idempotent: IdempotentRequests) -> dict[str, Endpoint]:
+def direct_answers(chat: Chat, idempotent: IdempotentRequests) -> DirectAnswers:
     return {MESSAGES_PATH: partial(_create, chat, idempotent)}
 
 

@@ -20,7 +20,7 @@ from toolyard.message import Message
 from toolyard.own_command import FOR_DEFAULT_HOME
 from toolyard.web.refusal import Refusal
 from toolyard.web.security.keys import Keys, hash_secret
-from toolyard.web.security.principal import Principal
+from toolyard.web.security.scope import Principal
 from toolyard.web.security.sessions import Sessions, make_csrf_token
 
 TICKET_S: Final = 30.0

@@ -23,12 +23,10 @@ from starlette.types import Scope as AsgiScope
 from toolyard.engine.clock import Clock
 from toolyard.engine.step_limiter import StepLimiter
 from toolyard.message import Message
-from toolyard.web.drain import Drain
 from toolyard.web.refusal import Refusal, error_body, internal_error, write_error
 from toolyard.web.security.access import Access, is_same_secret
 from toolyard.web.security.address_page import Page, render_address_page
 from toolyard.web.security.cors import is_own_page, is_preflight, preflight_headers, require_origin, response_headers
-from toolyard.web.security.principal import PRINCIPAL, Principal
 from toolyard.web.security.request_body import BODY_S, BoundedBody, body_timeout_s, max_body_bytes, require_valid_body
 from toolyard.web.security.request_head import (
     HostPolicy,
@@ -40,11 +38,14 @@ from toolyard.web.security.request_head import (
 )
 from toolyard.web.security.scope import (
     CALLBACK_PREFIX,
+    PRINCIPAL,
     PUBLISHED_PREFIXES,
     VCP_CHANNELS,
     AccessRules,
     PathRule,
+    Principal,
 )
+from toolyard.web.server.health import Drain
 from toolyard.web.server.metrics import Metrics
 
 CSP: Final = (

@@ -27,6 +27,14 @@ SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 _SCHEMES = {"ws": "http", "wss": "https"}
 _LOCAL = ("127.0.0.1", "localhost", "[::1]")
 _EXAMPLE_HOST = "yard.example.org"
+_DEFAULT_PORTS = {"http": ":80", "https": ":443"}
+HEADERS: Final = ("x-forwarded-for", "x-forwarded-proto", "x-forwarded-host", "x-forwarded-prefix")
+_NAMES: Final = frozenset(name.encode() for name in (*HEADERS, "forwarded"))
+_MAX_HOPS = 32  # that are looked at: a client may send thousands
+_FORWARDED_SCHEMES = {"http": "http", "https": "https", "ws": "http", "wss": "https"}
+_HOST = re.compile(r"(?:[a-z0-9._-]+|\[[0-9a-f:.]+\])(?::[0-9]{1,5})?")
+_PREFIX = re.compile(r"(?:/[A-Za-z0-9._~-]+)*/?")
+_PAIR = re.compile(r'\s*([a-z]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s;,"]*))\s*([;,]|$)', re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -304,16 +312,6 @@ def _find_client_address(addresses: Sequence[str], policy: HostPolicy) -> str:
         if not address or not policy.is_trusted_proxy(address):
             return address
     return addresses[0] if addresses else ""
-
-
-_DEFAULT_PORTS = {"http": ":80", "https": ":443"}
-HEADERS: Final = ("x-forwarded-for", "x-forwarded-proto", "x-forwarded-host", "x-forwarded-prefix")
-_NAMES: Final = frozenset(name.encode() for name in (*HEADERS, "forwarded"))
-_MAX_HOPS = 32  # that are looked at: a client may send thousands
-_FORWARDED_SCHEMES = {"http": "http", "https": "https", "ws": "http", "wss": "https"}
-_HOST = re.compile(r"(?:[a-z0-9._-]+|\[[0-9a-f:.]+\])(?::[0-9]{1,5})?")
-_PREFIX = re.compile(r"(?:/[A-Za-z0-9._~-]+)*/?")
-_PAIR = re.compile(r'\s*([a-z]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s;,"]*))\s*([;,]|$)', re.IGNORECASE)
 
 
 def is_host(text: str) -> bool:

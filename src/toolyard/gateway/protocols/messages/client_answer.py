@@ -90,6 +90,8 @@ class MessagesRendering:
 
 
 class MessagesWriter:
+    is_over = False
+
     def __init__(self, events: "MessageEvents") -> None:
         self._events = events
 
@@ -103,6 +105,8 @@ def write_event(event: JsonObject) -> bytes:
 
 class MessagesAnswer:
     """One JSON object: the events of the stream put together."""
+
+    is_over = False
 
     def __init__(self, events: "MessageEvents", head: Head) -> None:
         self._events, self._head = events, head

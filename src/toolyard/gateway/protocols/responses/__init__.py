@@ -1,1 +1,1 @@
-"""OpenAI's Responses protocol."""
+"""OpenAI Responses: what its clients ask and get, and how its providers are asked."""
