@@ -153,7 +153,7 @@ def chat_app(chat: Chat, idempotent: IdempotentRequests, mask: Mask) -> ASGIApp:
     areas = (
         chat_routes.router(chat, idempotent),
         responses.router(turns, idempotent),
-        message_routes.router(chat, idempotent),
+        message_routes.router(chat, idempotent, mask.text),
         models.router(chat),
         passthrough.router(chat, mask.text),
     )
@@ -162,7 +162,7 @@ def chat_app(chat: Chat, idempotent: IdempotentRequests, mask: Mask) -> ASGIApp:
     direct = {
         **chat_routes.direct_answers(chat, idempotent),
         **responses.direct_answers(turns, idempotent),
-        **message_routes.direct_answers(chat, idempotent),
+        **message_routes.direct_answers(chat, idempotent, mask.text),
     }
     app = route_first(routed, direct)
 

@@ -30,6 +30,7 @@ _LONG_CONTEXT: Final = "[1m]"  # which Claude Code appends to the name of a mode
 _BILLING: Final = "x-anthropic-billing-header:"  # differs in each request, and would spoil another provider's cache
 _NO_RESULT: Final = "(no result)"
 _CHOICES: Final = {"auto": "auto", "any": "required", "none": "none"}
+_EFFORTS: Final = {"xhigh": "high", "max": "high"}  # others have the same name
 _TAKEN: Final = frozenset(
     {
         *("model", "messages", "system", "max_tokens", "stream", "temperature", "top_p", "stop_sequences"),
@@ -41,6 +42,7 @@ _TAKEN: Final = frozenset(
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MessagesRequest:
     body: JsonObject  # of the chat request
+    native_body: JsonObject  # the request as it came, without what is for us
     identity: JsonObject  # by which it is known when it is sent again
     conversation: str
     is_streamed: bool
@@ -59,6 +61,7 @@ def read_messages_request(body: JsonObject, headers: Mapping[str, str]) -> Messa
     conversation = _Conversation(body)
     return MessagesRequest(
         body=_to_chat_body(body, headers, servers, conversation),
+        native_body=_without_ours(body, servers),
         identity={PROTOCOL: _identify(body)},
         conversation=headers.get(SESSION_HEADER, ""),
         is_streamed=is_streamed is True,
@@ -66,6 +69,14 @@ def read_messages_request(body: JsonObject, headers: Mapping[str, str]) -> Messa
         hides_thinking=thinking.get("type") == "disabled" or thinking.get("display") == "omitted",
         own_calls=frozenset(conversation.ours.items()) or None,
     )
+
+
+def _without_ours(body: JsonObject, servers: list[JsonObject]) -> JsonObject:
+    if EXTENSION not in body and not any(map(_is_ours, servers)):
+        return body
+    made = {key: value for key, value in body.items() if key not in (EXTENSION, "mcp_servers")}
+    others: list[Json] = [one for one in servers if not _is_ours(one)]
+    return made | ({"mcp_servers": others} if others else {})
 
 
 def _identify(body: JsonObject) -> JsonObject:
@@ -94,7 +105,7 @@ def _to_chat_body(
     made |= _to_tools(body, conversation.referenced)
     output = _object(body.get("output_config"), "output_config")
     if isinstance(effort := output.get("effort"), str):
-        made["reasoning_effort"] = effort
+        made["reasoning_effort"] = _EFFORTS.get(effort, effort)
     made |= _to_response_format(body, output)
     fields: JsonObject = {key: value for key, value in body.items() if key not in _TAKEN and value is not None}
     if others := [one for one in servers if not _is_ours(one)]:
