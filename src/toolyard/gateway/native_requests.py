@@ -1,7 +1,7 @@
 """Requests that go to their provider as they came, because it speaks the protocol of their client.
 
-A request for a chat does so when no tool is involved: the request, its model's alias, its key or the settings turn tools
-off. Then no turn is needed, and bytes pass unchanged both ways.
+A request for a chat does so when no tool is involved: the request, its model's alias, its key or the settings turn
+tools off. Then no turn is needed, and bytes pass unchanged both ways.
 """
 
 from collections.abc import Callable, Mapping
