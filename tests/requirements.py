@@ -2490,6 +2490,8 @@ MESSAGES: Final = _now(
       "once.")),
     ("anthropic:waits", "messages.md#how-our-tools-appear",
      "While a call waits for an approval a stream is kept alive with pings."),
+    ("anthropic:plain", "messages.md#what-is-translated",
+     "Without tools, a request and its answer pass unchanged to and from a provider that speaks Messages."),
     ("anthropic:tokens", "messages.md#what-is-supported",
      ("POST /v1/messages/count_tokens counts at a provider that can, and elsewhere answers an estimate that says so.")),
     ("anthropic:models", "messages.md#what-is-supported",
