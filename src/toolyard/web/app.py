@@ -98,6 +98,7 @@ class AppParts:
     state_check: StateCheck
     body_s: float = BODY_S
     chat: Chat | None = None
+    responses: ResponseTurns | None = None  # beside the chat
     more: tuple[Routes, ...] = ()  # routes of others
 
 
@@ -106,7 +107,7 @@ def make_app(yard: Yard, parts: AppParts) -> SecurityMiddleware:
     app = make_api(yard, parts)
     audited = audit.AuditTrail(app, yard.state.audit)
     return SecurityMiddleware(
-        chats.add_fast_paths(audited, app.state.fast_paths),
+        chats.add_fast_paths(audited, _list_fast_paths(parts)),
         rules=app.state.rules,
         access=parts.access,
         policy=parts.policy,
@@ -117,6 +118,11 @@ def make_app(yard: Yard, parts: AppParts) -> SecurityMiddleware:
         body_s=parts.body_s,
         not_found_page=pages.not_found_page,
     )
+
+
+def _list_fast_paths(parts: AppParts) -> dict[str, chats.Endpoint]:
+    paths = chats.fast_paths(parts.chat, parts.idempotent) if parts.chat else {}
+    return paths | (responses.fast_paths(parts.responses, parts.idempotent) if parts.responses else {})
 
 
 def make_api(yard: Yard, parts: AppParts) -> FastAPI:
@@ -131,7 +137,6 @@ def make_api(yard: Yard, parts: AppParts) -> FastAPI:
         separate_input_output_schemas=False,
     )
     access, metrics, drain = parts.access, parts.metrics, parts.drain
-    turns = ResponseTurns(parts.chat, lambda: parts.clock.now().timestamp()) if parts.chat else None
     stored_chats = Conversations(yard.state.store, parts.clock)
     areas: tuple[Routes, ...] = (
         tools.router(yard, parts.idempotent),
@@ -173,14 +178,13 @@ def make_api(yard: Yard, parts: AppParts) -> FastAPI:
         events.router(yard, parts.feed, access, parts.pushes),
         files.router(parts.links),
         pages.router(app),
-        *(_make_chat_routers(parts.chat, turns, parts.idempotent, yard) if parts.chat and turns else ()),
+        *(_make_chat_routers(parts.chat, parts.responses, parts, yard) if parts.chat and parts.responses else ()),
         *parts.more,
     )
     for area in areas:
         # Not include_router: it builds every route a second time, which takes half as long as starting the server.
         app.router.routes.extend(area.routes)
     app.state.rules = AccessRules(({"/openapi.json": ANY_KEY}, *(area.rules for area in areas)))
-    app.state.fast_paths = _list_fast_paths(parts.chat, turns, parts.idempotent) if parts.chat and turns else {}
     app.add_api_websocket_route("/{path:path}", _deny_unknown_websocket)
     _add_exception_handlers(app, drain, yard.config.home)
     _add_openapi(app)
@@ -190,16 +194,10 @@ def make_api(yard: Yard, parts: AppParts) -> FastAPI:
     return app
 
 
-def _list_fast_paths(chat: Chat, turns: ResponseTurns, idempotent: IdempotentRequests) -> dict[str, chats.Endpoint]:
-    return chats.fast_paths(chat, idempotent) | responses.fast_paths(turns, idempotent)
-
-
-def _make_chat_routers(
-    chat: Chat, turns: ResponseTurns, idempotent: IdempotentRequests, yard: Yard
-) -> tuple[Routes, ...]:
+def _make_chat_routers(chat: Chat, turns: ResponseTurns, parts: AppParts, yard: Yard) -> tuple[Routes, ...]:
     return (
-        chats.router(chat, idempotent),
-        responses.router(turns, idempotent),
+        chats.router(chat, parts.idempotent),
+        responses.router(turns, parts.idempotent, parts.access.is_still_valid),
         models.router(chat),
         passthrough.router(chat, yard.mask.text),
     )

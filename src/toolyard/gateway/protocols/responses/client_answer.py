@@ -30,6 +30,7 @@ from http import HTTPStatus
 from typing import Final
 
 from toolyard.gateway.faults import OVERFLOW, ChatFault
+from toolyard.gateway.ports import PendingApproval
 from toolyard.gateway.protocols.chat_body import as_list, as_object, objects
 from toolyard.gateway.protocols.responses.input_items import FORMAT, LABEL, PROTOCOL, seal_details
 from toolyard.gateway.reply.chunks import Chunk, add_usage, read_text
@@ -49,6 +50,7 @@ from toolyard.gateway.turns.turn_events import (
     TurnEvent,
     Usage,
 )
+from toolyard.gateway.turns.turn_log import TurnLog
 from toolyard.message import Message
 from toolyard.protocol.json import Json, JsonObject, json_bytes, json_value
 
@@ -110,15 +112,19 @@ class ResponseWriter:
         *,
         emit: Emit | None = None,
         now: Callable[[], float],
+        on_end: Callable[[JsonObject], None] | None = None,
         namespaces: Mapping[str, tuple[str, str]],
         asks_approval: bool = False,
         start: int = 0,
     ) -> None:
-        """``response``: its object without output. ``emit`` gets each event; ``start``: events that others have."""
+        """``response``: its object without output; ``on_end`` gets it whole. ``emit`` gets each event.
+
+        ``start``: the events of the log that earlier responses have.
+        """
         self.response = response
         self.is_over = False  # nothing more comes, though the turn may go on
         self.fault: ChatFault | None = None
-        self._emit_event, self._now, self._namespaces = emit, now, namespaces
+        self._emit_event, self._on_end, self._now, self._namespaces = emit, on_end, now, namespaces
         self._asks_approval, self._skipped = asks_approval, start
         self._output: list[Json] = []
         self._id = str(response["id"]).removeprefix("resp_")
@@ -129,7 +135,8 @@ class ResponseWriter:
         self._waiting: list[_ClientCall] = []  # their items begin when the one before is done
         self._running: dict[str, JsonObject] = {}  # calls of ours: what is known of them, by their ids
         self._placed: dict[str, int] = {}  # where their items are
-        self._asked: dict[str, str] = {}  # their approvals
+        self._asked: dict[str, str] = {}  # their approvals,
+        self._unanswered: set[str] = set()  # and those of them that wait
         self._usage: JsonObject = {}
         self._finish = ""
 
@@ -149,6 +156,8 @@ class ResponseWriter:
         if self._skipped > 0:
             self._skipped -= 1
             self._skip(event)
+            if not self._skipped:
+                self._begin()
             return
         self._begin()
         match event:
@@ -162,14 +171,14 @@ class ResponseWriter:
             case CallEnded(data, output):
                 self._end_call(data, output)
             case ApprovalAsked(approval):
-                self._asked[approval.call_id] = approval.approval
+                self._note_question(approval)
                 if self._asks_approval:
                     self._ask_when_all_wait()
                 elif self._emit_event is not None:
                     self._add_text(write_approvals([approval], ""))
                     self._close()
             case ApprovalAnswered(call_id):
-                self._asked.pop(call_id, None)
+                self._unanswered.discard(call_id)
             case Note(text):
                 self._add_note(text)
             case Ended(ending):
@@ -185,6 +194,7 @@ class ResponseWriter:
         """End the response for a client that cannot wait."""
         self._begin()
         self._add_note(text)
+        self._on_end = None  # it is stored once the turn has ended
         self._complete("completed")
 
     def fail(self, fault: ChatFault) -> None:
@@ -209,16 +219,22 @@ class ResponseWriter:
             case CallEnded(data):
                 self._running.pop(str(data["id"]), None)
             case ApprovalAsked(approval):
-                self._asked[approval.call_id] = approval.approval
+                self._note_question(approval)
+            case ApprovalAnswered(call_id):
+                self._unanswered.discard(call_id)
             case _:
                 pass
+
+    def _note_question(self, approval: PendingApproval) -> None:
+        self._asked[approval.call_id] = approval.approval
+        self._unanswered.add(approval.call_id)
 
     # --- the response as a whole
 
     def _begin(self) -> None:
         if not self._has_begun:
             self._has_begun = True
-            self.response["status"] = "in_progress"
+            self.response |= {"status": "in_progress", "output": self._output}
             self._emit("response.created", {"response": self.response})
             self._emit("response.in_progress", {"response": self.response})
 
@@ -235,9 +251,11 @@ class ResponseWriter:
         self._close()
         self.is_over = True
         usage = to_usage(self._usage) if self._usage else None
-        self.response |= {"status": status, "output": self._output, "usage": usage}
+        self.response |= {"status": status, "usage": usage}
         if status == "completed":
             self.response["completed_at"] = int(self._now())
+        if self._on_end is not None:
+            self._on_end(self.response)
         kind = status if status in ("completed", "failed") else "incomplete"
         self._emit(f"response.{kind}", {"response": self.response})
 
@@ -536,7 +554,7 @@ class ResponseWriter:
 
     def _ask_when_all_wait(self) -> None:
         """Ask the client, once nothing runs any more that does not wait for a person."""
-        if not self._running or not self._running.keys() <= self._asked.keys():
+        if not self._running or not self._running.keys() <= self._unanswered:
             return
         self._close()
         for id_, data in self._running.items():
@@ -550,6 +568,25 @@ class ResponseWriter:
         for id_, at in self._placed.items():
             self._finish_item(at, {**self._to_item(id_), "status": "incomplete"})
         self._placed.clear()
+
+
+def find_start(log: TurnLog, approval: str) -> tuple[int, int] | None:
+    """Return how many events of a turn the responses have that come before the answer to a question, and how many
+    responses; None when none of them has asked it."""
+    entries, start, number = log.entries(), 0, 0
+    while log.is_whole:
+        writer = ResponseWriter({"id": ""}, now=lambda: 0.0, namespaces={}, asks_approval=True, start=start)
+        for taken, entry in enumerate(entries, 1):
+            writer.take(entry.event)
+            if writer.is_over:
+                break
+        asked = [item for item in objects(writer.response.get("output")) if item["type"] == "mcp_approval_request"]
+        if not asked:
+            return None
+        start, number = taken, number + 1
+        if any(approval_of(str(item["id"])) == approval for item in asked):
+            return start, number
+    return None
 
 
 def to_usage(usage: JsonObject) -> JsonObject:
