@@ -1829,6 +1829,8 @@ REPEATS: Final = _now(
     ("repeat:retry", "chat.md#requests-that-are-sent-again",
      ("A request with x-stainless-retry-count of at least 1 and the same key and body joins the first turn, while it "
       "runs and for 10 minutes after a turn in which a tool has run.")),
+    ("repeat:form", "chat.md#requests-that-are-sent-again",
+     "A repeated request may ask for its answer in the other form, streamed or complete, and reads the same turn."),
     ("repeat:continue", "chat.md#requests-that-are-sent-again",
      ("After a turn in which tools have run failed, was cut or was left, the same key with the same body continues it "
       "within 10 minutes and runs nothing again; one that ended well is replayed to a marked retry only.")),
@@ -1866,6 +1868,19 @@ PROVIDERS: Final = _now(
     ("clients:fallback", "providers.md#fallbacks",
      ("For a model with a list of others the next one is asked when a provider does not answer, before the first byte "
       "of any round, which repeats no tool, and whoever answered keeps the turn while it answers.")),
+    ("protocols:provider-request", "providers.md#protocols",
+     ("A chat request becomes one of the provider's protocol that its official client accepts; what that has no word "
+      "for is left out as documented.")),
+    ("protocols:provider-answer", "providers.md#protocols",
+     ("Answers of providers that speak Responses or Messages become chat answers, streamed and whole: text, reasoning "
+      "with its signature byte for byte, calls, refusals, citations, usage and stop reasons.")),
+    ("protocols:cut", "providers.md#protocols",
+     "A stream that ends before the last event of its protocol counts as broken off, wherever it was cut."),
+    ("protocols:provider", "providers.md#protocols",
+     ("A provider of any protocol stands behind the same turn: tools, keys, retries, fallbacks, errors and lists of "
+      "models.")),
+    ("protocols:probe", "providers.md#protocols",
+     "The test of a provider finds out which protocol it speaks."),
     ("clients:passthrough", "providers.md#other-endpoints",
      ("POST /v1/embeddings, /v1/completions, /v1/moderations, /v1/images/* and /v1/audio/* go to the provider of the "
       "model, bodies and answers byte for byte and bounded, with OpenAI's errors and without secrets.")),
@@ -2460,6 +2475,41 @@ SERVICES_AND_TLS: Final = _now(
       "scanners read.")),
 )
 
+MESSAGES: Final = _now(
+    ("anthropic:create", "messages.md#what-is-supported",
+     ("The official client of Anthropic gets answers, streams and errors from POST /v1/messages, with one block open "
+      "at a time and the same message streamed or whole.")),
+    ("anthropic:request", "messages.md#what-is-supported",
+     ("A request of Messages becomes a chat with everything chat has a word for; the rest reaches a provider that "
+      "speaks Messages unchanged, and what is malformed is named with its place.")),
+    ("anthropic:tools", "messages.md#how-our-tools-appear",
+     ("Calls of ours are lines in the text, or blocks for a client that lists our server, streamed without deltas of "
+      "their input and after a text; calls of the client are streamed with their arguments.")),
+    ("anthropic:fed-back", "messages.md#how-our-tools-appear",
+     "Calls of ours that a client sends back reach the model once, with their results."),
+    ("anthropic:thinking", "messages.md#what-is-translated",
+     "Thinking comes first, with its signature byte for byte, and goes back as it came."),
+    ("anthropic:stops", "messages.md#what-is-translated",
+     ("Each answer ends with the right stop reason and the tokens of all rounds; before the provider has counted they "
+      "are estimated.")),
+    ("anthropic:faults", "messages.md#errors",
+     ("Every error of these paths has Anthropic's shape with the type of its status, and says when a request is not to "
+      "be repeated.")),
+    ("anthropic:once", "messages.md#repeats",
+     ("A request that is sent again, streamed or not, joins the turn in which a tool has begun, so its effect happens "
+      "once.")),
+    ("anthropic:waits", "messages.md#how-our-tools-appear",
+     "While a call waits for an approval a stream is kept alive with pings."),
+    ("anthropic:tokens", "messages.md#what-is-supported",
+     ("POST /v1/messages/count_tokens counts at a provider that can, and elsewhere answers an estimate that says so.")),
+    ("anthropic:models", "messages.md#what-is-supported",
+     "A client that sends anthropic-version gets the list of models, and one model, in Anthropic's shape."),
+    ("anthropic:claude-code", "messages.md#claude-code",
+     "The side requests of Claude Code are answered without our tools, and its probes without a key."),
+    ("http:ways-in", "http.md#other-base-urls",
+     "A base URL without /v1, with it twice, with a slash at the end or of the other vendor leads to the same routes."),
+)
+
 # fmt: on
 REQUIREMENTS: Final[Mapping[str, Requirement]] = _by_id(
     TOOL_REQUESTS,
@@ -2512,4 +2562,5 @@ REQUIREMENTS: Final[Mapping[str, Requirement]] = _by_id(
     CONSOLE_PROVIDERS,
     TOOL_PAGE,
     PACKAGES,
+    MESSAGES,
 )

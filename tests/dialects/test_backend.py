@@ -413,8 +413,8 @@ def test_the_seeds_example(tool: str, result: Outcome, message: str) -> None:
 
 
 @pytest.mark.requirement("dialect:backend:seed-examples", "dialect:backend:edit", "hunk:shape")
-def test_the_seeds_edit_has_the_context_lines_of_the_contract() -> None:
-    """004 §2 shows no context; contract §3: "hunks follow ``structured_patch``", which has three lines of it."""
+def test_the_seeds_edit_has_the_context_lines_of_a_structured_patch() -> None:
+    """004 §2 shows no context; hunks are those of ``structured_patch``, with three lines of it (docs/dialects.md)."""
     hunk: JsonObject = {
         "oldStart": 1,
         "oldLines": 3,
@@ -436,7 +436,7 @@ def test_the_seeds_edit_has_the_context_lines_of_the_contract() -> None:
     ("tool", "result"), [("Write", UPDATED), ("Edit", edited(EDIT_HUNK)), ("MultiEdit", MULTI_EDITED)]
 )
 def test_a_hunk_keeps_its_five_names_and_its_lines_wherever_it_stands(tool: str, result: Outcome) -> None:
-    """004 appendix; contract §2: hunks "keep its five key names everywhere"."""
+    """004 appendix; hunks keep these five names in every dialect (docs/dialects.md)."""
     patched = outcome(
         "Done.",
         result.envelope.data | {"structured_patch": [APPENDIX_HUNK]},

@@ -84,7 +84,7 @@ def test_the_seeds_directory_listing() -> None:
 
 @pytest.mark.requirement("dialect:vcp:seed-examples", "dialect:vcp:content:text", "content:text")
 def test_the_seeds_plain_text_result() -> None:
-    """001 §3.1, whose result is a bare string; contract §3 gives every result ``content`` and ``details``."""
+    """001 §3.1, whose result is a bare string; docs/dialects.md gives every result ``content`` and ``details``."""
     words = "###计算结果：2.718###，请将结果转告用户###"
     assert encode(outcome(words)) == {
         "status": "success",

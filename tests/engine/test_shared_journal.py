@@ -16,7 +16,7 @@ from toolyard.protocol.envelope import Envelope, Failure, Reason, Status
 from toolyard.protocol.mask import Mask
 from toolyard.protocol.records.call_record import CALL
 from toolyard.protocol.store import NewEvent, Record
-from toolyard.protocol.tool import Checkpoint, Result, ToolCall
+from toolyard.protocol.tool import Checkpoint, Result, Risk, ToolCall
 from toolyard.storage.memory_store import MemoryStore
 
 pytestmark = pytest.mark.requirement("hosts:one-story")
@@ -53,7 +53,11 @@ class Host:
         self.journal, self.other = (Journal(self.store, FakeClock(), owner=name, mask=Mask()) for name in "ab")
         self.journal.confirm_owner = self.confirm
         self.runner = Runner(
-            Registry([FakeTool(self.work)]), root="/", clock=SystemClock(), journal=self.journal, mask=Mask()
+            Registry([FakeTool(self.work, risk=Risk.WRITE)]),
+            root="/",
+            clock=SystemClock(),
+            journal=self.journal,
+            mask=Mask(),
         )
 
     async def confirm(self, owner: str) -> None:

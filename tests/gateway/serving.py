@@ -31,13 +31,15 @@ from toolyard.protocol.json import JsonObject
 from toolyard.protocol.mask import Mask
 from toolyard.protocol.request_text import format_request
 from toolyard.protocol.tool import Checkpoint, Result, ToolCall
-from toolyard.web.drain import Drain
 from toolyard.web.idempotency import IdempotentRequests
 from toolyard.web.routes import chats as chat_routes
+from toolyard.web.routes import messages as message_routes
 from toolyard.web.routes import models, passthrough, responses
-from toolyard.web.security.principal import PRINCIPAL, Principal
+from toolyard.web.routing import route_first
+from toolyard.web.security.scope import PRINCIPAL, Principal
 from toolyard.web.security.scope import Scope as KeyScope
 from toolyard.web.server.connection import BoundedHttpProtocol
+from toolyard.web.server.health import Drain
 from toolyard.yard.chat import make_chat
 from toolyard.yard.yard import Yard
 
@@ -154,13 +156,18 @@ def chat_app(chat: Chat, idempotent: IdempotentRequests, turns: ResponseTurns, m
     areas = (
         chat_routes.router(chat, idempotent),
         responses.router(turns, idempotent, lambda _: True),
+        message_routes.router(chat, idempotent),
         models.router(chat),
         passthrough.router(chat, mask.text),
     )
     for area in areas:
         routed.router.routes.extend(area.routes)
-    paths = chat_routes.fast_paths(chat, idempotent) | responses.fast_paths(turns, idempotent)
-    app = chat_routes.add_fast_paths(routed, paths)
+    direct = {
+        **chat_routes.direct_answers(chat, idempotent),
+        **responses.direct_answers(turns, idempotent),
+        **message_routes.direct_answers(chat, idempotent),
+    }
+    app = route_first(routed, direct)
 
     async def named(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] in ("http", "websocket"):

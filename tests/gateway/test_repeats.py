@@ -148,6 +148,77 @@ async def test_an_sdk_that_times_out_and_asks_again_joins_the_first_turn(tmp_pat
             assert (await asking, len(effects), len(one.upstream.bodies)) == ("> ✓ Work: Worked.\n\nDone.", 1, 2)
 
 
+@pytest.mark.requirement("repeat:form")
+@pytest.mark.parametrize("stream", [True, False])
+async def test_a_client_that_asks_again_in_another_form_while_a_tool_runs_reads_the_same_turn(
+    tmp_path: Path, stream: bool
+) -> None:
+    started, release, effects = asyncio.Event(), asyncio.Event(), list[str]()
+
+    async def work(call: ToolCall, checkpoint: Checkpoint) -> Result:
+        effects.append(call.id)
+        started.set()
+        await release.wait()
+        return Result(data={}, text="Worked.")
+
+    replied = [says(request("Work"), stream=stream), says("Done.", stream=stream)]
+    async with gateway(tmp_path, replied) as one, asyncio.timeout(60):
+        one.yard.tools.add(FakeTool(work, name="Work"))
+        first, again = chat_body("Hi.", stream=stream, seed=1), chat_body("Hi.", stream=not stream, seed=1)
+        answers = [asyncio.create_task(_hear(one, first))]
+        await started.wait()
+        answers.append(asyncio.create_task(_hear(one, dict(reversed(again.items())))))
+        (log,) = one.chat._logs.running()
+        await wait_until(lambda: len(log._readers) == 2)
+        release.set()
+        texts = [await answer for answer in answers]
+        assert texts == ["> ✓ Work: Worked.\n\nDone."] * 2
+        assert (len(effects), len(one.upstream.bodies)) == (1, 2)
+
+
+async def _hear(one: Gateway, body: JsonObject) -> str:
+    run = await send(one, body)
+    return (
+        content(run) if run.pieces is None else _read_text(b"".join([piece async for piece in run.pieces]), stream=True)
+    )
+
+
+@pytest.mark.requirement("repeat:form")
+@pytest.mark.parametrize("stream", [True, False])
+async def test_a_retry_in_another_form_gets_the_finish_reason_the_usage_and_the_calls_of_the_client(
+    tmp_path: Path, stream: bool
+) -> None:
+    call = {"id": "c1", "type": "function", "function": {"name": "weather", "arguments": "{}"}}
+    usage = {"prompt_tokens": 3, "completion_tokens": 4, "total_tokens": 7}
+    if stream:
+        last = Script([chunk({"tool_calls": [{"index": 0, **call}]}), chunk({}, "tool_calls", usage=usage), DONE])
+    else:
+        message = {"role": "assistant", "content": None, "tool_calls": [call]}
+        last = Script([completion(message, "tool_calls", usage=usage)], kind="application/json")
+    async with gateway(tmp_path, [says(BLOCK, stream=stream), last]) as one:
+        body = chat_body("Hi.", stream=stream, tools=WEATHER, toolyard=OFFERED)
+        await _drain(await send(one, body))
+        again = await send(one, body | {"stream": not stream}, RETRY)
+        if again.pieces is None:
+            answer = json.loads(again.body)
+            choice, spent = answer["choices"][0], answer["usage"]
+            calls, finish = choice["message"]["tool_calls"], choice["finish_reason"]
+        else:
+            heard = StreamedAnswer.from_bytes(b"".join([piece async for piece in again.pieces]))
+            deltas = [choice["delta"] for event in heard.events for choice in event["choices"]]
+            calls = [
+                {k: v for k, v in one.items() if k != "index"} for d in deltas for one in d.get("tool_calls") or []
+            ]
+            (finish,), spent = heard.finishes, next(e["usage"] for e in heard.events if e.get("usage"))
+        assert (calls, finish, spent["completion_tokens"]) == ([call], "tool_calls", 4)
+        assert (len(one.ran), len(one.upstream.bodies)) == (1, 2)
+
+
+async def _drain(run: ClientAnswer) -> None:
+    if run.pieces is not None:
+        _ = [piece async for piece in run.pieces]
+
+
 @pytest.mark.requirement("repeat:retry")
 async def test_a_retry_gets_the_answer_of_a_turn_that_has_ended_and_another_request_does_not(tmp_path: Path) -> None:
     async with gateway(tmp_path, replies(BLOCK, "One.", BLOCK, "Two.", BLOCK, "Three.")) as one:

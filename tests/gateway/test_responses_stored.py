@@ -21,7 +21,10 @@ def create(client: openai.AsyncOpenAI) -> Any:
 
 @pytest.mark.requirement("responses:stored")
 async def test_the_next_request_goes_on_from_a_response_with_what_its_tools_said_once(tmp_path: Path) -> None:
-    async with gateway(tmp_path, replies(f"Look.\n{BLOCK}", "Done.", "Again."), served=True) as one, one.client() as client:
+    async with (
+        gateway(tmp_path, replies(f"Look.\n{BLOCK}", "Done.", "Again."), served=True) as one,
+        one.client() as client,
+    ):
         first = await create(client)(model="m", input="Hi", instructions="Be short.")
         second = await create(client)(model="m", input="And?", previous_response_id=first.id)
         await create(client)(model="m", input="More?", previous_response_id=second.id)
@@ -35,7 +38,10 @@ async def test_the_next_request_goes_on_from_a_response_with_what_its_tools_said
 
 @pytest.mark.requirement("responses:stored")
 async def test_a_client_that_keeps_the_items_itself_sends_them_back_in_place_of_an_id(tmp_path: Path) -> None:
-    async with gateway(tmp_path, replies(f"Look.\n{BLOCK}", "Done.", "Again."), served=True) as one, one.client() as client:
+    async with (
+        gateway(tmp_path, replies(f"Look.\n{BLOCK}", "Done.", "Again."), served=True) as one,
+        one.client() as client,
+    ):
         first = await create(client)(model="m", input="Hi", store=False)
         again = [{"role": "user", "content": "Hi"}, *first.output, {"role": "user", "content": "And?"}]
         await create(client)(model="m", input=again, store=False)
@@ -61,7 +67,7 @@ async def test_a_response_is_for_its_key_alone_until_that_deletes_it(tmp_path: P
     async with gateway(tmp_path, replies("Hello."), served=True) as one, one.client() as me, one.client("you") as you:
         made = await create(me)(model="m", input="Hi", metadata={"a": "b"})
         assert (await me.responses.retrieve(made.id)).to_dict() == made.to_dict()
-        items = [item async for item in await me.responses.input_items.list(made.id)]
+        items: list[Any] = [item async for item in await me.responses.input_items.list(made.id)]
         for path, method in ((f"/{made.id}", "GET"), (f"/{made.id}/input_items", "GET"), (f"/{made.id}", "DELETE")):
             assert (await get(one.url, path, key="you", method=method))[0] == 404
         with pytest.raises(openai.BadRequestError, match="not found"):
@@ -70,7 +76,7 @@ async def test_a_response_is_for_its_key_alone_until_that_deletes_it(tmp_path: P
         with pytest.raises(openai.NotFoundError):
             await me.responses.retrieve(made.id)
         status, raw = await post(one.url, {"model": "m", "input": "And?", "previous_response_id": made.id})
-    assert [(item.type, item.role, item.content[0].text) for item in items] == [("message", "user", "Hi")]  # type: ignore[union-attr]
+    assert [(item.type, item.role, item.content[0].text) for item in items] == [("message", "user", "Hi")]
     assert (status, json.loads(raw)["error"]["code"]) == (400, "previous_response_not_found")
 
 
@@ -106,7 +112,10 @@ async def test_a_response_in_the_background_goes_on_and_is_followed_from_any_eve
 
 @pytest.mark.requirement("responses:background")
 async def test_a_response_in_the_background_is_cancelled_with_its_model(tmp_path: Path) -> None:
-    async with gateway(tmp_path, [Script(streamed("Hello there.")[:2], then="hang")], served=True) as one, one.client() as client:
+    async with (
+        gateway(tmp_path, [Script(streamed("Hello there.")[:2], then="hang")], served=True) as one,
+        one.client() as client,
+    ):
         made = await create(client)(model="m", input="Hi", background=True)
         cancelled = await client.responses.cancel(made.id)
         again = await client.responses.cancel(made.id)
@@ -119,8 +128,8 @@ async def test_a_response_in_the_background_that_fails_says_why(tmp_path: Path) 
     bad = Script([b'{"error": {"message": "no such model"}}'], status=404, kind="application/json")
     async with gateway(tmp_path, [bad], served=True) as one, one.client() as client:
         made = await create(client)(model="m", input="Hi", background=True)
-        while (now := await client.responses.retrieve(made.id)).status in ("queued", "in_progress"):
-            await asyncio.sleep(0)
+        await get(one.url, f"/{made.id}?stream=true")
+        now = await client.responses.retrieve(made.id)
         foreground = await post(one.url, {"model": "m", "input": "Hi", "background": True, "store": False})
     assert now.status == "failed"
     assert now.error is not None

@@ -550,14 +550,14 @@ SEED_LISTING: dict[str, Any] = json.loads(
 
 @pytest.mark.requirement("envelope:seed-example", "envelope:error:written")
 def test_the_seeds_listing_is_read_whole_and_written_without_its_null() -> None:
-    """002 §5; contract §1 differs in one thing: ``error`` is "written only when status is ``error``"."""
+    """002 §5; docs/envelope.md differs in one thing: ``error`` is written only when the status is ``error``."""
     expected = {key: value for key, value in SEED_LISTING.items() if key != "error"}
     assert Envelope.from_dict(SEED_LISTING).to_dict() == expected
 
 
 @pytest.mark.requirement("envelope:seed-example", "envelope:context:path-resolved")
 def test_ls_answers_the_seeds_call_in_the_seeds_shape(yard: BlockingYard, project: Path) -> None:
-    """002 §5; contract §2 adds size and mtime to entries, hidden and ignored to stats, and truncation_skip."""
+    """002 §5; docs/tools.md adds size and mtime to entries, hidden and ignored to stats, and truncation_skip."""
     (project / "src" / "utils").mkdir(parents=True)
     for name in ["main.py", *(f"more{number}.py" for number in range(498))]:
         (project / "src" / name).touch()

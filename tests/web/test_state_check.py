@@ -11,7 +11,7 @@ from tests.web.conftest import run_server
 from toolyard.errors import StorageIndexDamaged
 from toolyard.storage.state_file import measure_used_bytes
 from toolyard.web.server import health, lifecycle
-from toolyard.yard import yard
+from toolyard.yard import state as yard_state
 
 
 @pytest.mark.requirement("doctor:integrity", "r:R06")
@@ -49,7 +49,7 @@ async def test_a_server_whose_state_outgrows_its_limit_does_not_wait_for_the_hou
     monkeypatch.setattr(lifecycle, "_RECOVER_S", 0.05)
     monkeypatch.setattr(lifecycle, "_SWEEP_S", 1e9)
     monkeypatch.setattr(
-        yard, "measure_used_bytes", lambda file: 64 * measure_used_bytes(file)
+        yard_state, "measure_used_bytes", lambda file: 64 * measure_used_bytes(file)
     )  # 64 MiB is the least that can be set
     async with run_server(tmp_path, settings="history_mib = 64\n") as running, asyncio.timeout(120):
         state, limit = running.home / "state.db", 2**20

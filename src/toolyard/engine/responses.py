@@ -1,8 +1,9 @@
 """Stored responses: what clients of the Responses protocol asked and got, kept so that a later request goes on from it.
 
 Each belongs to one caller; for any other it does not exist. One that follows another names it, so the conversation
-before a response is the chain of those: at most ``MAX_CHAIN``, and ``MAX_HISTORY`` bytes. A response over ``MAX_STORED``
-bytes is not kept. Secrets are masked. What has ended is deleted like everything else that has (``engine.retention``).
+before a response is the chain of those: at most ``MAX_CHAIN``, and ``MAX_HISTORY`` bytes. A response over
+``MAX_STORED`` bytes is not kept. Secrets are masked. What has ended is deleted like everything else that has
+(``engine.retention``).
 
 One in the background has a record from its beginning, with its request: if its host dies, another one continues it,
 once. A client that deletes a response leaves its empty record, until that is deleted too.

@@ -1,4 +1,4 @@
-"""Prompt filling: replaces the placeholders of a chat request on its way to the model (contract §5).
+"""Prompt filling: replaces the placeholders of a chat request on its way to the model.
 
 Tools, clock and static values are filled in system messages only; results of asynchronous tasks in system and
 assistant messages, and only those of this caller. One pass: inserted text is never scanned again, and text that

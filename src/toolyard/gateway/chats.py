@@ -92,7 +92,7 @@ class Chat:
 
         ``rendering``: what its client gets, where that does not speak chat completions.
         """
-        rendering = rendering or ChatRendering(asked.body.get("stream") is True)
+        rendering = rendering or ChatRendering(asked.wants_stream)
         try:
             options = parse_options(asked, self.rules.show)
             log = await self._find_or_begin(asked, options, single, rendering)

@@ -43,6 +43,10 @@ class ClientRequest:
     max_calls: int | None = None  # of our tools in one turn
     own_calls: CallKeys | None = None  # the calls of earlier turns that it carries itself; None: it may have left them
 
+    @property
+    def wants_stream(self) -> bool:
+        return self.body.get("stream") is True
+
 
 @dataclass(frozen=True, slots=True)
 class ChatOptions:

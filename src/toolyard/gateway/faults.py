@@ -18,6 +18,14 @@ from toolyard.protocol.json import Json, JsonObject, json_bytes, json_problem, j
 
 OVERFLOW: Final = "context_length_exceeded"  # OpenAI's code, by which clients know to shorten a conversation
 _EXCERPT = 500  # characters of an answer that is no JSON
+_TRANSIENT = (
+    "server_error",
+    "rate_limit_exceeded",
+    "api_error",
+    "overloaded_error",
+    "rate_limit_error",
+    "timeout_error",
+)
 _TEMPORARY = re.compile(
     r"\d{3}|overload|unavailable|temporar|time|rate|limit|quota|exhaust|capacity|busy|too many|again|retr|network"
     r"|connect|internal|server",
@@ -44,7 +52,9 @@ class ChatFault:
         """Return whether asking the provider once more may help."""
         code = self.own.get("code")
         if self.code == "upstream_error":  # an error in place of an answer
-            return isinstance(code, int) and (code == HTTPStatus.TOO_MANY_REQUESTS or code >= 500)
+            if isinstance(code, int):
+                return code == HTTPStatus.TOO_MANY_REQUESTS or code >= 500
+            return code in _TRANSIENT or self.own.get("type") in _TRANSIENT
         return self.code == "upstream_cut_off"
 
     def after_tools(self, *, is_shown: bool) -> "ChatFault":

@@ -1,6 +1,6 @@
 """The one writer of the prompt text of a tool.
 
-A plugin keeps the layout and the language of VCPToolBox (contract §5). Any other tool is written in the language of the
+A plugin keeps the layout and the language of VCPToolBox. Any other tool is written in the language of the
 conversation: what it does, every parameter with its type and default, and an example that can run as it is. A tool with
 several commands is written command by command, in the layout of a plugin.
 """

@@ -12,7 +12,7 @@ from toolyard.message import Message
 from toolyard.protocol.json import JsonObject, json_bytes
 from toolyard.protocol.store import PageCursor
 from toolyard.web.refusal import Refusal, bad_request
-from toolyard.web.security.principal import Principal, get_principal
+from toolyard.web.security.scope import Principal, get_principal
 
 T = TypeVar("T")
 

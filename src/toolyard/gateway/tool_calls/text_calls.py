@@ -1,4 +1,4 @@
-"""Tool requests written as text: turned into jobs, and their results into the message that answers them (contract §4).
+"""Tool requests written as text: turned into jobs, and their results into the message that answers them.
 
 A block that cannot be read fails like a call: it is reported and recorded, the first ``MAX_KEPT`` of a reply with their
 text. The others are only reported.

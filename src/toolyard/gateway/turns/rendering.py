@@ -17,6 +17,7 @@ from toolyard.engine.turns import REPEATED_S
 from toolyard.gateway.client_request import CHAT_HEADER
 from toolyard.gateway.faults import ChatFailed, ChatFault
 from toolyard.gateway.ports import PendingApproval
+from toolyard.gateway.sse import KEEP_ALIVE
 from toolyard.gateway.turns.turn_events import End, Failed, Gap, TurnEvent
 from toolyard.gateway.turns.turn_log import Entry, LogReader, TurnLog
 
@@ -32,6 +33,7 @@ class ClientAnswer:
     body: bytes = b""
     pieces: AsyncGenerator[bytes, None] | None = None
     headers: dict[str, str] = field(default_factory=dict)
+    keep_alive: bytes = KEEP_ALIVE  # sent while a stream has nothing else to say
 
     @classmethod
     def from_stored(cls, response: StoredResponse) -> "ClientAnswer":
@@ -79,10 +81,14 @@ class JsonAnswer(Protocol):
 
 
 class Rendering(Protocol):
-    """What the client of one request gets."""
+    """The answer to one request, in the protocol of its client."""
 
     @property
     def is_streamed(self) -> bool: ...
+
+    @property
+    def keep_alive(self) -> bytes:
+        """What a stream sends while it has nothing else to say."""
 
     def open_stream(self, log: TurnLog) -> Writer: ...
 
@@ -112,7 +118,8 @@ async def render_stream(rendering: Rendering, log: TurnLog, reader: LogReader) -
         return render_failure(rendering, first.fault, log.record.id)
     pieces = write_stream(rendering.open_stream(log), log, reader)
     await anext(pieces)  # a generator that has not begun would not leave the log when it is closed
-    return ClientAnswer(id=log.record.id, pieces=pieces, headers=_stream_headers(log))
+    headers = _stream_headers(log)
+    return ClientAnswer(id=log.record.id, pieces=pieces, headers=headers, keep_alive=rendering.keep_alive)
 
 
 async def write_stream(writer: Writer, log: TurnLog, reader: LogReader) -> AsyncGenerator[bytes, None]:

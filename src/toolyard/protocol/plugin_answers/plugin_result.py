@@ -1,4 +1,4 @@
-"""Converts a plugin's answer to a Result or a Failure (001 §3, contract §1 and §6).
+"""Converts a plugin's answer to a Result or a Failure (001 §3, docs/envelope.md).
 
 Read in this order:
 

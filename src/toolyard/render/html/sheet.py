@@ -22,6 +22,7 @@ _REPEATED = 1_000_000  # characters of HTML of attachments that were shown befor
 _CONTROLS = r"\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff"
 _DIRECTIONS = r"\u202a-\u202e\u2066-\u2069"
 _UNSEEN = r"\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180e\u200b-\u200f\u2028\u2029\u2060-\u206f\u3164"
+_UNSEEN += r"\ufeff\uffa0\ufff9-\ufffb\U000e0000-\U000e0fff"
 _IN_CODE = re.compile(f"[{_CONTROLS}{_DIRECTIONS}{_UNSEEN}]+")
 _IN_PROSE = re.compile(f"[{_CONTROLS}{_DIRECTIONS}]+")
 _NAMES = {chr(code): chr(0x2400 + code) for code in range(0x20)} | {"\x7f": "␡"}  # the pictures that Unicode has
@@ -86,9 +87,6 @@ class Sheet:
     colouring: Budget = field(default_factory=lambda: Budget(_COLOURED))
     formulas: Budget = field(default_factory=lambda: Budget(_FORMULAS))
     repeats: Budget = field(default_factory=lambda: Budget(_REPEATED))
-
-
-_UNSEEN += r"\ufeff\uffa0\ufff9-\ufffb\U000e0000-\U000e0fff"
 
 
 def escape_text(text: str) -> str:

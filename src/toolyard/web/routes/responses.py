@@ -1,6 +1,7 @@
 """Responses over HTTP: ``/v1/responses``, and as messages of a WebSocket on the same path (``responses_socket``)."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
+from functools import partial
 from typing import Annotated, Any, Literal
 from uuid import uuid4
 
@@ -19,7 +20,7 @@ from toolyard.web.idempotency import KEY, KEY_HELP, IdempotentRequests, SingleRu
 from toolyard.web.refusal import not_found
 from toolyard.web.responses import CurrentPrincipal, json_response, parse_object
 from toolyard.web.routes.responses_socket import serve_socket
-from toolyard.web.routing import Routes
+from toolyard.web.routing import DirectAnswers, Routes
 from toolyard.web.schemas.chat import ProviderErrorBody
 from toolyard.web.schemas.common import ErrorBody
 from toolyard.web.schemas.components import refer_to
@@ -31,8 +32,7 @@ from toolyard.web.schemas.responses import (
     ResponseObject,
     ResponsesRequest,
 )
-from toolyard.web.security.principal import Principal, get_principal
-from toolyard.web.security.scope import Scope
+from toolyard.web.security.scope import Principal, Scope, get_principal
 
 PATH = "/v1/responses"
 _REQUEST_BODY: dict[str, Any] = {
@@ -74,6 +74,17 @@ def router(turns: ResponseTurns, idempotent: IdempotentRequests, is_still_valid:
         """Replace a conversation by a summary, which the model of the request writes."""
         sent = to_sent(parse_object(await request.body()), get_principal(request.scope), request)
         return _to_response(await turns.compact(sent))
+
+    @routes.websocket("")
+    async def serve(socket: WebSocket) -> None:
+        await serve_socket(socket, turns, is_still_valid)
+
+    _add_stored(routes, turns)
+    return routes
+
+
+def _add_stored(routes: Routes, turns: ResponseTurns) -> None:
+    """Add the routes of stored responses."""
 
     @routes.get("/{id}", responses=_RESPONSE, response_model=None)
     async def get_response(
@@ -118,17 +129,9 @@ def router(turns: ResponseTurns, idempotent: IdempotentRequests, is_still_valid:
         items = list(_require(await turns.get(principal.caller, id), id).items)
         return json_response(_to_page(items if order == "asc" else items[::-1], limit, after))
 
-    @routes.websocket("")
-    async def serve(socket: WebSocket) -> None:
-        await serve_socket(socket, turns, is_still_valid)
 
-    return routes
-
-
-def fast_paths(
-    turns: ResponseTurns, idempotent: IdempotentRequests
-) -> dict[str, Callable[[Request], Awaitable[Response]]]:
-    return {PATH: lambda request: create(turns, idempotent, request)}
+def direct_answers(turns: ResponseTurns, idempotent: IdempotentRequests) -> DirectAnswers:
+    return {PATH: partial(create, turns, idempotent)}
 
 
 async def create(turns: ResponseTurns, idempotent: IdempotentRequests, request: Request) -> Response:

@@ -21,7 +21,7 @@ from toolyard.gateway.sse import DONE, Events, data_of
 from toolyard.gateway.turns.rendering import ClientAnswer
 from toolyard.message import Message
 from toolyard.protocol.json import JsonObject, json_bytes, json_value
-from toolyard.web.security.principal import Principal, get_principal
+from toolyard.web.security.scope import Principal, get_principal
 from toolyard.web.server.websocket_client import SIGNED_OUT, TOO_SLOW
 
 MAX_WAITING: Final = 8  # requests that wait for their turn

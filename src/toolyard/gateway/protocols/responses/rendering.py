@@ -6,14 +6,14 @@ Responses want every field.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
+from typing import ClassVar, Final
 
 from toolyard.gateway.faults import ChatFailed, ChatFault
 from toolyard.gateway.ports import PendingApproval
 from toolyard.gateway.protocols.chat_body import as_object, objects
 from toolyard.gateway.protocols.responses.client_answer import ResponseWriter
 from toolyard.gateway.protocols.responses.client_request import ResponsesRequest
-from toolyard.gateway.sse import DONE
+from toolyard.gateway.sse import DONE, KEEP_ALIVE
 from toolyard.gateway.turns.display import write_approvals
 from toolyard.gateway.turns.rendering import JsonAnswer, Writer
 from toolyard.gateway.turns.turn_events import TurnEvent
@@ -61,6 +61,7 @@ class ResponsesRendering:
     start: int = 0  # events of the turn that earlier responses have
     number: int = 0  # of this response among those of one turn
     after: int = -1  # the last event of the stream that the client has
+    keep_alive: ClassVar[bytes] = KEEP_ALIVE
 
     def open_stream(self, log: TurnLog) -> Writer:
         return _StreamWriter(self, log)

@@ -333,7 +333,7 @@ class ResponseTurns:
             asked = parse_request(sent.body, before)
         except ChatFailed as failed:
             return render_failure(CHAT, failed.fault)
-        messages = [*as_list(asked.body["messages"]), {"role": "user", "content": COMPACTION_PROMPT}]
+        messages: list[Json] = [*as_list(asked.body["messages"]), {"role": "user", "content": COMPACTION_PROMPT}]
         body: JsonObject = {"model": asked.body["model"], "messages": messages, EXTENSION: {"offer": "none"}}
         request = replace(_to_chat(sent, asked), body=body, show=Show.HIDDEN, identity=None, is_repeat=False)
         answer = await self._chat.complete(request)
