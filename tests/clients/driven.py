@@ -29,6 +29,7 @@ class Driven:
     program: str = ""  # of ``install.NODE_PROGRAMS``, which the driver starts
     root: str = "/v1"  # what its base URL ends with
     is_always_streamed: bool = False
+    keeps_reasoning: bool = True  # and sends it back whole
     own_call: tuple[str, Mapping[str, Any]] | None = RECALL  # of a tool that it runs itself, which says ``RECALLED``
 
     @property
@@ -48,9 +49,9 @@ CLIENTS: Final = {
     "openai-python-responses": Driven("openai_python_responses.py", "responses"),
     "openai-node-responses": Driven("openai_node_responses.mjs", "responses"),
     "openai-agents": Driven("openai_agents_runner.py", "responses", "openai-agents"),
-    "pydantic-ai-responses": Driven("pydantic_ai_responses.py", "responses", "pydantic-ai"),
+    "pydantic-ai-responses": Driven("pydantic_ai_responses.py", "responses", "pydantic-ai", keeps_reasoning=False),
     "langchain-responses": Driven("langchain_responses_chat.py", "responses", "langchain"),
-    "ai-sdk-openai": Driven("ai_sdk_openai.mjs", "responses"),
+    "ai-sdk-openai": Driven("ai_sdk_openai.mjs", "responses", keeps_reasoning=False),
     "codex": Driven(
         "codex_exec.py",
         "responses",

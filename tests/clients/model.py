@@ -3,7 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from tests.clients.relay import Relay
@@ -58,7 +58,9 @@ class Model:
         if number != LAST:
             called = (ToolUse(*calls[number - 1], f"call_{number}"),)
             reply = Reply(reasoning=case.reasoning, signature=SIGNATURE, calls=called)
-            return to_script(reply, self.protocol, stream=is_streamed)
+            script = to_script(reply, self.protocol, stream=is_streamed)
+            own_id = f"rs_{sum(self.rounds.values())}".encode()  # no provider gives one twice
+            return replace(script, pieces=[piece.replace(b"rs_1", own_id) for piece in script.pieces])
         self.results[case.name] = results
         if self.rounds[case.name, LAST] <= case.times:
             if case.fault != LOST:

@@ -29,7 +29,8 @@ _DETAILS: Final = "toolyard.reasoning."
 _SUMMARY: Final = "toolyard.compaction."
 _ROLES = ("user", "assistant", "system", "developer")
 _TEXTS = ("input_text", "output_text", "text", "refusal", "summary_text", "reasoning_text")
-_IGNORED = ("item_reference", "mcp_list_tools", "mcp_approval_request", "mcp_approval_response", "compaction_trigger")
+REFERENCE: Final = "item_reference"  # to an item that is stored here
+_IGNORED = (REFERENCE, "mcp_list_tools", "mcp_approval_request", "mcp_approval_response", "compaction_trigger")
 
 
 def seal_details(details: list[JsonObject]) -> str:
@@ -67,12 +68,11 @@ class InputReader:
         self._media: list[Json] = []  # of results: no provider takes them beside those
         self._calls: set[str] = set()  # ids of calls of the client's tools
         self._own: set[tuple[str, str]] = set()
-        self._has_rounds = False
 
     @property
     def own_calls(self) -> CallKeys | None:
-        """Our calls; None when no item shows that the client keeps calls at all."""
-        return frozenset(self._own) if self._has_rounds else None
+        """Our calls; None when there are none: some clients keep their own and leave ours out."""
+        return frozenset(self._own) or None
 
     def read(self, items: list[JsonObject], param: str = "input") -> None:
         """Add items. Raises ChatFailed."""
@@ -85,7 +85,6 @@ class InputReader:
 
     def _read_item(self, item: JsonObject, param: str) -> None:
         kind = item.get("type") or "message"
-        self._has_rounds = self._has_rounds or kind != "message"
         match kind:
             case "message":
                 self._add_message(item, param)

@@ -34,7 +34,8 @@ from toolyard.gateway.protocols.responses.client_request import (
     read_turn,
     strip_chat_headers,
 )
-from toolyard.gateway.protocols.responses.input_items import seal_summary
+from toolyard.gateway.protocols.responses.input_items import REFERENCE, seal_summary
+from toolyard.gateway.protocols.responses.output_items import response_of_item
 from toolyard.gateway.protocols.responses.rendering import ResponsesRendering, response_id
 from toolyard.gateway.reply.chunks import read_text
 from toolyard.gateway.turns.display import Show
@@ -55,6 +56,7 @@ BACKGROUND_S: Final = 86_400.0  # for which a turn in the background goes on aft
 _MAX_BACKGROUND = 200  # responses whose events can be read again
 _CLOSE_S = 5.0
 _TRIES = 3
+_MAX_REFERENCED = 500  # responses of one request
 
 
 @dataclass(slots=True)
@@ -84,6 +86,7 @@ class ResponseTurns:
     ) -> ClientAnswer:
         """Answer a request; ``sent.body`` is as its client sent it. Faults are answers too."""
         try:
+            sent = await self._resolve_references(sent)
             previous, before = await self._load_before(sent, session)
             asked = parse_request(sent.body, before)
             if asked.answers:
@@ -117,6 +120,22 @@ class ResponseTurns:
         if newest is None or items is None:
             raise _previous_not_found(previous or conversation)
         return newest.id, items
+
+    async def _resolve_references(self, sent: ClientRequest) -> ClientRequest:
+        """Put stored items in the place of references to them; one to what is not kept stays, and says nothing."""
+        items = objects(as_list(sent.body.get("input")))
+        named = {str(item.get("id")) for item in items if item.get("type") == REFERENCE}
+        if not named:
+            return sent
+        await self._wait_for_storing()
+        known: dict[Json, JsonObject] = {}
+        for response in sorted({response_of_item(name) for name in named})[:_MAX_REFERENCED]:
+            kept = await self._kept.get(sent.caller, response)
+            known |= {item["id"]: item for item in (kept.output if kept else ()) if item.get("id") in named}
+        resolved: list[Json] = [
+            known.get(item.get("id"), item) if item.get("type") == REFERENCE else item for item in items
+        ]
+        return replace(sent, body={**sent.body, "input": resolved})
 
     async def _wait_for_storing(self) -> None:
         """Wait until the responses that clients have by now are stored."""
