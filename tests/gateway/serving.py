@@ -153,7 +153,7 @@ def chat_app(chat: Chat, idempotent: IdempotentRequests, mask: Mask) -> ASGIApp:
     areas = (
         chat_routes.router(chat, idempotent),
         responses.router(turns, idempotent),
-        message_routes.router(chat, idempotent),
+        message_routes.router(chat, idempotent, mask.text),
         models.router(chat),
         passthrough.router(chat, mask.text),
     )
@@ -162,14 +162,15 @@ def chat_app(chat: Chat, idempotent: IdempotentRequests, mask: Mask) -> ASGIApp:
     direct = {
         **chat_routes.direct_answers(chat, idempotent),
         **responses.direct_answers(turns, idempotent),
-        **message_routes.direct_answers(chat, idempotent),
+        **message_routes.direct_answers(chat, idempotent, mask.text),
     }
     app = route_first(routed, direct)
 
     async def named(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
             headers = dict(scope["headers"])
-            name = headers.get(b"authorization", b"Bearer nobody").decode().removeprefix("Bearer ")
+            key = headers.get(b"x-api-key") or headers.get(b"authorization", b"Bearer nobody")
+            name = key.decode().removeprefix("Bearer ")
             scope[PRINCIPAL] = Principal(key_id=name, scopes=frozenset({KeyScope.CHAT}))
         await app(scope, receive, send)
 

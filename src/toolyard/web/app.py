@@ -1,6 +1,7 @@
 """The ASGI application of one Yard: its routes, their dependencies, and the security middleware in front."""
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass
 from http import HTTPStatus
 from pathlib import Path
@@ -180,7 +181,8 @@ def make_api(yard: Yard, parts: AppParts) -> FastAPI:
         # Not include_router: it builds every route a second time, which takes half as long as starting the server.
         app.router.routes.extend(area.routes)
     app.state.rules = AccessRules(({"/openapi.json": ANY_KEY}, *(area.rules for area in areas)))
-    direct = _list_direct_answers(parts.chat, turns, parts.idempotent) if parts.chat and turns else {}
+    mask = yard.mask.text
+    direct = _list_direct_answers(parts.chat, turns, parts.idempotent, mask) if parts.chat and turns else {}
     app.state.direct_answers = direct
     app.add_api_websocket_route("/{path:path}", _deny_unknown_websocket)
     _add_exception_handlers(app, drain, yard.config.home)
@@ -191,11 +193,13 @@ def make_api(yard: Yard, parts: AppParts) -> FastAPI:
     return app
 
 
-def _list_direct_answers(chat: Chat, turns: ResponseTurns, idempotent: IdempotentRequests) -> DirectAnswers:
+def _list_direct_answers(
+    chat: Chat, turns: ResponseTurns, idempotent: IdempotentRequests, mask: Callable[[str], str]
+) -> DirectAnswers:
     return {
         **chats.direct_answers(chat, idempotent),
         **responses.direct_answers(turns, idempotent),
-        **messages.direct_answers(chat, idempotent),
+        **messages.direct_answers(chat, idempotent, mask),
     }
 
 
@@ -205,7 +209,7 @@ def _make_chat_routers(
     return (
         chats.router(chat, idempotent),
         responses.router(turns, idempotent),
-        messages.router(chat, idempotent),
+        messages.router(chat, idempotent, yard.mask.text),
         models.router(chat),
         passthrough.router(chat, yard.mask.text),
     )

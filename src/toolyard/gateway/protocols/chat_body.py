@@ -81,12 +81,15 @@ def is_native(part: JsonObject) -> bool:
 
 
 def drop_native(body: JsonObject) -> JsonObject:
-    """Return a request for a provider that speaks chat: without what only another protocol has a word for."""
+    """Return a request for a provider that speaks chat: without what only another protocol has a word for.
+
+    Not every server takes texts as parts, or marks for a cache.
+    """
     if not isinstance(body.get(NATIVE), dict):
         return body
     made = {key: value for key, value in body.items() if key != NATIVE}
     made["messages"] = [_drop_native_parts(message) for message in objects(body.get("messages"))]
-    if tools := [tool for tool in objects(body.get("tools")) if not is_native(tool)]:
+    if tools := [_unmark(tool) for tool in objects(body.get("tools")) if not is_native(tool)]:
         return {**made, "tools": [*tools]}
     for key in ("tools", "tool_choice", "parallel_tool_calls"):
         made.pop(key, None)
@@ -94,10 +97,19 @@ def drop_native(body: JsonObject) -> JsonObject:
 
 
 def _drop_native_parts(message: JsonObject) -> JsonObject:
-    made = {key: value for key, value in message.items() if key not in (NATIVE, DETAILS)}
-    if isinstance(content := message.get("content"), list):
-        made["content"] = [part for part in content if not isinstance(part, dict) or not is_native(part)]
+    made = {key: value for key, value in _unmark(message).items() if key not in (NATIVE, DETAILS)}
+    if calls := objects(message.get("tool_calls")):
+        made["tool_calls"] = [_unmark(call) for call in calls]
+    if isinstance(message.get("content"), list):
+        parts = [_unmark(part) for part in objects(message["content"]) if not is_native(part)]
+        is_text = all(part.keys() == {"type", "text"} for part in parts)
+        between = "" if message.get("role") == "assistant" else "\n\n"
+        made["content"] = between.join([str(part["text"]) for part in parts]) if is_text else [*parts]
     return made
+
+
+def _unmark(value: JsonObject) -> JsonObject:
+    return {key: inner for key, inner in value.items() if key != "cache_control"}
 
 
 def content_parts(content: Json) -> list[JsonObject]:
