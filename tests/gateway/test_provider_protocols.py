@@ -418,6 +418,6 @@ async def test_a_chat_provider_gets_nothing_of_another_protocol(tmp_path: Path) 
         (await http.ask(json.dumps(body).encode(), stream=False, retry=False)).close()
         (await http.ask(json.dumps({"messages": [asked]}).encode(), stream=False, retry=False)).close()
         await http.close()
-        text = {"role": "assistant", "content": [{"type": "text", "text": "a"}]}
+        text = {"role": "assistant", "content": "a"}
         assert upstream.bodies[0] == {"model": "m", "messages": [messages[0], text, messages[2]]}
         assert upstream.bodies[1] == {"messages": [asked]}  # the client itself speaks chat
