@@ -1762,8 +1762,8 @@ RESPONSES: Final = _now(
      ("A stored response is got, gone on from and deleted by its key alone; its input is listed; the next request "
       "brings what tools said before to the model once, and instructions are not carried over.")),
     ("responses:left-out", "chat.md#what-the-model-remembers",
-     ("A client that leaves our calls out, as Codex, pydantic-ai and the AI SDK do, has them remembered: by each of its "
-      "texts, and by a call of its own tools; a reference to a stored item is that item.")),
+     ("A client that leaves our calls out, as Codex, pydantic-ai and the AI SDK do, has them remembered: by its texts, "
+      "joined or not, or by a call of its own tools; a reference to a stored item is that item.")),
     ("responses:conversation", "responses.md#stored-responses",
      "The turns of a conversation follow one another by its id."),
     ("responses:background", "responses.md#in-the-background",
