@@ -49,8 +49,9 @@ class Model:
     def answer(self, body: dict[str, Any]) -> Script:
         is_streamed = bool(body.get("stream"))
         said = json.dumps(body)
-        if (case := next((case for name, case in self.cases.items() if name in said), None)) is None:
-            return to_script(Reply(text='{"title": "A chat"}'), self.protocol, stream=is_streamed)  # a side request
+        case = next((case for name, case in self.cases.items() if name in said), None)
+        if case is None or not body.get("tools"):  # a side request of a terminal
+            return to_script(Reply(text='{"title": "A chat"}'), self.protocol, stream=is_streamed)
         results, calls = list_results(body, self.protocol), case.calls
         number = len(results) + 1 if len(results) < len(calls) else LAST
         self.rounds[case.name, number] += 1
