@@ -272,6 +272,9 @@ def test_a_request_is_the_same_whether_streamed_or_not_and_whatever_is_billed() 
         (True, BILLING), (None, {"type": "text", "text": "x-anthropic-billing-header: other"}),
     ))  # fmt: skip
     assert one.identity == other.identity
+    omitted = {"type": "adaptive", "display": "omitted"}  # Claude Code leaves it out after an error
+    assert read(thinking=omitted, max_tokens=32_000).identity == read(thinking={"type": "adaptive"}).identity
+    assert read(USER, USER).identity != read(USER).identity
     assert (one.is_streamed, other.is_streamed) == (True, False)
     session = read(headers={"x-claude-code-session-id": "s1"})
     assert session.conversation == "s1"

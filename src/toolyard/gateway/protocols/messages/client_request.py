@@ -30,6 +30,7 @@ _LONG_CONTEXT: Final = "[1m]"  # which Claude Code appends to the name of a mode
 _BILLING: Final = "x-anthropic-billing-header:"  # differs in each request, and would spoil another provider's cache
 _NO_RESULT: Final = "(no result)"
 _CHOICES: Final = {"auto": "auto", "any": "required", "none": "none"}
+_INPUT: Final = ("model", "system", "messages", "tools", "tool_choice", "mcp_servers", EXTENSION)
 _EFFORTS: Final = {"xhigh": "high", "max": "high"}  # others have the same name
 _TAKEN: Final = frozenset(
     {
@@ -80,10 +81,12 @@ def _without_ours(body: JsonObject, servers: list[JsonObject]) -> JsonObject:
 
 
 def _identify(body: JsonObject) -> JsonObject:
-    """Return what stays the same when a client sends its request again, streamed or not."""
-    system = body.get("system")
-    known = {key: value for key, value in body.items() if key != "stream"}
-    if isinstance(system, list):
+    """Return the input of a request, which stays the same when a client sends it again.
+
+    Claude Code gives up its stream then, allows fewer tokens, and leaves out options that may have been refused.
+    """
+    known = {key: body[key] for key in _INPUT if key in body}
+    if isinstance(system := body.get("system"), list):
         known["system"] = [one for one in system if not _is_billing(one)]
     return known
 
