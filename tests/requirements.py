@@ -1749,9 +1749,31 @@ CHAT: Final = _now(
       "answer is validated, repaired and returned parsed as well, streamed or not; an assistant may ask for that.")),
 )
 
+PROTOCOLS: Final = _now(
+    ("protocols:matrix", "architecture.md#the-life-of-a-chat-turn",
+     ("Every scenario of the gateway is the same with each protocol of a client, chat completions, Responses or "
+      "Messages, in front of each protocol of a provider.")),
+)
+
 RESPONSES: Final = _now(
     ("responses:create", "responses.md#requests",
-     "POST /v1/responses answers as the official client expects, whole, streamed, and with items of a conversation."),
+     "POST /v1/responses answers as the official client expects, whole and streamed."),
+    ("responses:stored", "responses.md#stored-responses",
+     ("A stored response is got, gone on from and deleted by its key alone; its input is listed; the next request "
+      "brings what tools said before to the model once, and instructions are not carried over.")),
+    ("responses:conversation", "responses.md#stored-responses",
+     "The turns of a conversation follow one another by its id."),
+    ("responses:background", "responses.md#in-the-background",
+     ("A response in the background goes on without its client, can be got, followed from an event on and cancelled, "
+      "and is continued once after a crash without running a tool again.")),
+    ("responses:approvals", "responses.md#approvals",
+     ("A client that lists our server is asked by an approval request item and decides by its answer, whoever answers "
+      "first; a key without the scope approve cannot allow. For any other client the turn waits.")),
+    ("responses:beside", "responses.md#requests",
+     "input_tokens estimates, compact replaces a conversation by a summary that the next request can begin with."),
+    ("responses:socket", "responses.md#over-a-websocket",
+     ("On a WebSocket each response.create is answered by its events, and the newest response stays for the next one, "
+      "until one fails.")),
     ("responses:stream", "responses.md#answers",
      ("The events of a stream come in the documented order with sequence numbers, each item is added, gets its parts "
       "and is done, and the last event repeats all of them.")),
@@ -2530,6 +2552,7 @@ REQUIREMENTS: Final[Mapping[str, Requirement]] = _by_id(
     STORAGE_AND_HOSTS_TO_COME,
     CONTAINERS,
     CHAT,
+    PROTOCOLS,
     RESPONSES,
     OFFER,
     REPEATS,

@@ -11,10 +11,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from toolyard.gateway.reply.chunks import DETAILS, KeptDetails
 from toolyard.protocol.json import Json, JsonObject
 
 NATIVE: Final = "native"
-DETAILS: Final = "reasoning_details"
 EMPTY_SCHEMA: Final[JsonObject] = {"type": "object", "properties": {}}
 _MAX_WORD = 64  # characters of a name or an id, which every provider takes
 _NO_WORD = re.compile(r"[^A-Za-z0-9_-]")
@@ -173,25 +173,10 @@ def split_call(call: JsonObject) -> tuple[str, str, bool]:
 
 
 def merge_details(details: Json) -> list[JsonObject]:
-    """Return reasoning whose pieces are joined by their index: texts grow, of anything else the last piece counts."""
-    made: list[JsonObject] = []
-    at: dict[tuple[str, int], JsonObject] = {}
-    for piece in objects(details):
-        index = piece.get("index")
-        place = (str(piece.get("type")), index) if isinstance(index, int) else None
-        whole = at.get(place) if place else None
-        if whole is None:
-            made.append(whole := dict(piece))
-            if place:
-                at[place] = whole
-            continue
-        for key, value in piece.items():
-            before = whole.get(key)
-            if key in ("text", "summary", "data") and isinstance(before, str) and isinstance(value, str):
-                whole[key] = before + value
-            elif value is not None:
-                whole[key] = value
-    return made
+    """Return reasoning whose pieces are joined."""
+    kept = KeptDetails()
+    kept.add(details)
+    return kept.to_list()
 
 
 def place_details(message: JsonObject, others: list[JsonObject]) -> Iterator[JsonObject]:
