@@ -85,7 +85,7 @@ def _identify(body: JsonObject) -> JsonObject:
 
     Claude Code gives up its stream then, allows fewer tokens, and leaves out options that may have been refused.
     """
-    known = {key: body[key] for key in _INPUT if key in body}
+    known: JsonObject = {key: body[key] for key in _INPUT if key in body}
     if isinstance(system := body.get("system"), list):
         known["system"] = [one for one in system if not _is_billing(one)]
     return known
