@@ -197,8 +197,9 @@ def test_calls_of_ours_that_are_sent_back_are_calls_with_their_results() -> None
     said = [
         {"type": "text", "text": ""},
         *(use("a", "a.md"), use("b", "b.md"), result("a", "A"), result("b", "B")),
-        *({"type": "text", "text": "Now c."}, use("c", "c.md")),
-        *({"type": "text", "text": "All read."}, theirs),
+        *({"type": "text", "text": "Now c."}, use("c", "c.md"), use("d", "d.md")),
+        *(result("c", "C"), {"type": "text", "text": "All read."}, result("d", "D"), theirs),
+        *(use("waits", "e.md"), {"type": "text", "text": "It waits."}),
     ]
     asked = read(USER, {"role": "assistant", "content": said}, USER)
     messages: Any = asked.body["messages"]
@@ -207,10 +208,16 @@ def test_calls_of_ours_that_are_sent_back_are_calls_with_their_results() -> None
         ("assistant", "", 2),
         ("tool", "A", 0),
         ("tool", "B", 0),
-        ("assistant", [{"type": "text", "text": "Now c."}, {"type": "text", "text": "All read."}, native(theirs)], 1),
-        ("tool", "(no result)", 0),
+        ("assistant", "Now c.", 2),
+        ("tool", "C", 0),
+        ("tool", "D", 0),
+        (
+            "assistant",
+            [{"type": "text", "text": "All read."}, native(theirs), {"type": "text", "text": "It waits."}],
+            0,
+        ),
     ]
-    assert asked.own_calls == frozenset({("a", "Read"), ("b", "Read"), ("c", "Read")})
+    assert asked.own_calls == frozenset((id_, "Read") for id_ in "abcd")
     assert read().own_calls is None
 
 

@@ -1,4 +1,4 @@
-"""What a client that speaks Messages gets of a turn: one automaton from the events of its log to those of a stream.
+"""The answer of a turn to a client that speaks Messages: an automaton from the events of its log to those of a stream.
 
 The rules (``MessageEvents.take``): what each event writes, and the block that it is written into. One block is open at
 a time; another one ends it.
@@ -37,7 +37,7 @@ from toolyard.gateway.protocols.messages.client_request import FORMAT, PROTOCOL,
 from toolyard.gateway.protocols.messages.errors import error_object
 from toolyard.gateway.reply.chunks import Chunk, Head, only_text, read_text
 from toolyard.gateway.sse import data_of
-from toolyard.gateway.turns.display import write_approvals
+from toolyard.gateway.turns.display import approvals_extension, write_approvals
 from toolyard.gateway.turns.rendering import JsonAnswer, Writer
 from toolyard.gateway.turns.turn_events import (
     ApprovalAsked,
@@ -120,7 +120,7 @@ class MessagesAnswer:
         self._events, self._head = events, head
         self._message: JsonObject = {}
         self._content: list[JsonObject] = []
-        self._written: list[str] = []  # of the newest block
+        self._written: list[str] = []  # of the block that is open
 
     @property
     def body(self) -> bytes:
@@ -128,7 +128,8 @@ class MessagesAnswer:
 
     @property
     def text(self) -> str:
-        return "".join([str(block["text"]) for block in self._content if block["type"] == "text"])
+        texts = [str(block["text"]) for block in self._content if block["type"] == "text"]
+        return "".join([*texts, *(self._written if self._content and self._content[-1]["type"] == "text" else ())])
 
     def take(self, event: TurnEvent) -> None:
         """Take the next event. Raises ChatFailed."""
@@ -146,6 +147,7 @@ class MessagesAnswer:
         note = Note((write_approvals(untold, self.text) if untold else "") + COME_BACK)
         for event in (*self._events.take(self._head, note), *self._events.end()):
             self._add(event)
+        self._message["toolyard"] = approvals_extension(waiting)
         return self.body, self.text
 
     def _add(self, event: JsonObject) -> None:
@@ -154,7 +156,6 @@ class MessagesAnswer:
                 self._message = _as_object(event["message"]) | {"content": [*self._content]}
             case "content_block_start":
                 self._content.append(dict(_as_object(event["content_block"])))
-                self._written = []
             case "content_block_delta":
                 self._add_delta(_as_object(event["delta"]))
             case "content_block_stop":
@@ -179,6 +180,7 @@ class MessagesAnswer:
             block[str(block["type"])] = written
         elif written:
             block["input"] = parse_arguments(written)[0]
+        self._written = []
 
 
 class MessageEvents:
@@ -227,7 +229,7 @@ class MessageEvents:
                 self._end_ours(data, output)
             case ApprovalAsked(approval) if head.draws_work:
                 self._start(head)
-                self._add_text(write_approvals([approval], "\n\n" if self._open != "text" else ""))
+                self._add_text(write_approvals([approval], ""))
             case Ended():
                 self._start(head)
                 self._end()

@@ -51,6 +51,10 @@ class MessagesRequest:
     hides_thinking: bool  # it asks for none that it could read
     own_calls: CallKeys | None  # the calls of ours that it sends back; None: there are none
 
+    @property
+    def model(self) -> str:
+        return str(self.body.get("model") or "")
+
 
 def read_messages_request(body: JsonObject, headers: Mapping[str, str]) -> MessagesRequest:
     """Read a request; the names of ``headers`` are in lower case. Raises ChatFailed, with the place that is wrong."""
@@ -289,29 +293,31 @@ class _Conversation:
         return text or ("(see the media below)" if media else _NO_RESULT), media
 
     def _add_assistant(self, blocks: list[tuple[JsonObject, str]]) -> None:
-        said = _Assistant()
-        for block, place in blocks:
-            kind = block.get("type")
-            if kind == "mcp_tool_use" and block.get("server_name") == SERVER:
-                said = self._end_round(said)
-                id_ = _text(block.get("id"), f"{place}.id")
-                self.ours[id_] = _text(block.get("name"), f"{place}.name")
-                said.results[id_] = ""
-                said.add_call(id_, block, place)
-            elif kind == "mcp_tool_result" and block.get("tool_use_id") in self.ours:
-                id_ = str(block["tool_use_id"])
-                said.results[id_] = self._to_result(block, place)[0]
-            else:
-                said = self._end_round(said)
-                said.add(block, place)
-        self.messages += said.to_messages()
+        """Add what the assistant said, as a message for each round of our calls.
 
-    def _end_round(self, said: "_Assistant") -> "_Assistant":
-        """Return where the next block goes: after the results of our calls a new message begins."""
-        if not any(said.results.values()):
-            return said
+        A call without a result was still waiting: nothing is said of it, as the memory may know what came of it.
+        """
+        results = {
+            str(block.get("tool_use_id")): self._to_result(block, place)[0]
+            for block, place in blocks
+            if block.get("type") == "mcp_tool_result"
+        }
+        said, has_ended = _Assistant(), False
+        for block, place in blocks:
+            is_ours = block.get("type") == "mcp_tool_use" and block.get("server_name") == SERVER
+            if block.get("type") == "mcp_tool_result" and block.get("tool_use_id") in self.ours:
+                has_ended = bool(said.results)
+                continue
+            if has_ended:
+                self.messages += said.to_messages()
+                said, has_ended = _Assistant(), False
+            if not is_ours:
+                said.add(block, place)
+            elif (id_ := _text(block.get("id"), f"{place}.id")) in results:
+                said.add_call(id_, block, place)
+                said.results[id_] = results[id_]
+                self.ours[id_] = str(block["name"])
         self.messages += said.to_messages()
-        return _Assistant()
 
 
 class _Assistant:
@@ -367,7 +373,7 @@ class _Assistant:
         if self._calls:
             message["tool_calls"] = [*self._calls]
         results: list[JsonObject] = [
-            {"role": "tool", "tool_call_id": id_, "content": text or _NO_RESULT} for id_, text in self.results.items()
+            {"role": "tool", "tool_call_id": id_, "content": text} for id_, text in self.results.items()
         ]
         return [message, *results]
 
