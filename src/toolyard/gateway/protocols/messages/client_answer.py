@@ -33,8 +33,9 @@ import orjson
 from toolyard.gateway.faults import ChatFailed, ChatFault
 from toolyard.gateway.ports import PendingApproval
 from toolyard.gateway.protocols.chat import COME_BACK, beginning_gone
-from toolyard.gateway.protocols.messages.client_request import FORMAT, PROTOCOL, SERVER
+from toolyard.gateway.protocols.messages.conversation import SERVER
 from toolyard.gateway.protocols.messages.errors import error_object
+from toolyard.gateway.protocols.messages.provider_request import FORMAT, PROTOCOL
 from toolyard.gateway.reply.chunks import Chunk, Head, only_text, read_text
 from toolyard.gateway.sse import data_of
 from toolyard.gateway.turns.display import approvals_extension, write_approvals
