@@ -122,7 +122,8 @@ def parse_request(sent: JsonObject, before: list[JsonObject] | None = None) -> R
     reader.read(before or [], "previous")
     reader.read(items)
     reader.finish()
-    if not reader.messages:
+    answers = tuple(_read_answers(items))
+    if not reader.messages and not answers:
         raise bad_request(Message("'input' is missing: a text, or a list of items"), param="input")
     body: JsonObject = {
         "model": tools.name_model(str(sent.get("model") or "")), "messages": reader.messages, "stream": True,
@@ -144,7 +145,7 @@ def parse_request(sent: JsonObject, before: list[JsonObject] | None = None) -> R
         max_calls=_count(sent.get("max_tool_calls")),
         own_calls=reader.own_calls or (frozenset() if before else None),
         asks_approval=tools.asks_approval,
-        answers=tuple(_read_answers(items)),
+        answers=answers,
         namespaces=tools.namespaces,
     )
 

@@ -64,6 +64,11 @@ class Session:
     id: str = ""
     items: tuple[JsonObject, ...] = ()
 
+    def forget(self, id_: Json) -> None:
+        """Forget a response from which a request could not go on."""
+        if id_ == self.id:
+            self.id, self.items = "", ()
+
 
 @dataclass(slots=True)
 class _Background:
@@ -91,8 +96,6 @@ class ResponseTurns:
             if asked.is_background:
                 return await self._start_background(sent, asked, previous)
         except ChatFailed as failed:
-            if session is not None:
-                session.id, session.items = "", ()
             return render_failure(CHAT, failed.fault)
         rendering = self._render(asked, sent, previous, session, before)
         return await self._chat.complete(_to_chat(sent, asked), single, rendering)
