@@ -1749,6 +1749,12 @@ CHAT: Final = _now(
       "answer is validated, repaired and returned parsed as well, streamed or not; an assistant may ask for that.")),
 )
 
+PROTOCOLS: Final = _now(
+    ("protocols:matrix", "architecture.md#the-life-of-a-chat-turn",
+     ("Every scenario of the gateway is the same with each protocol of a client, chat completions, Responses or "
+      "Messages, in front of each protocol of a provider.")),
+)
+
 RESPONSES: Final = _now(
     ("responses:create", "responses.md#requests",
      "POST /v1/responses answers as the official client expects, whole and streamed."),
@@ -2500,6 +2506,8 @@ MESSAGES: Final = _now(
       "once.")),
     ("anthropic:waits", "messages.md#how-our-tools-appear",
      "While a call waits for an approval a stream is kept alive with pings."),
+    ("anthropic:plain", "messages.md#what-is-translated",
+     "Without tools, a request and its answer pass unchanged to and from a provider that speaks Messages."),
     ("anthropic:tokens", "messages.md#what-is-supported",
      ("POST /v1/messages/count_tokens counts at a provider that can, and elsewhere answers an estimate that says so.")),
     ("anthropic:models", "messages.md#what-is-supported",
@@ -2544,6 +2552,7 @@ REQUIREMENTS: Final[Mapping[str, Requirement]] = _by_id(
     STORAGE_AND_HOSTS_TO_COME,
     CONTAINERS,
     CHAT,
+    PROTOCOLS,
     RESPONSES,
     OFFER,
     REPEATS,

@@ -80,7 +80,10 @@ def to_script(reply: Reply, protocol: Protocol, *, stream: bool = True) -> Scrip
         body = json.dumps(_refusals[protocol](reply)).encode()
         return Script([body], status=reply.status, kind="application/json", headers=headers)
     if not stream:
-        return Script([whole(reply, protocol)], kind="application/json", headers=headers)
+        body = whole(reply, protocol)
+        if reply.cut_after is not None:
+            return Script([body[: len(body) // 2]], kind="application/json", headers=headers, then="cut")
+        return Script([body], kind="application/json", headers=headers)
     pieces = list(events(reply, protocol))
     if reply.cut_after is not None:
         return Script(pieces[: reply.cut_after], headers=headers, then="cut")

@@ -156,7 +156,7 @@ def chat_app(chat: Chat, idempotent: IdempotentRequests, turns: ResponseTurns, m
     areas = (
         chat_routes.router(chat, idempotent),
         responses.router(turns, idempotent, lambda _: True),
-        message_routes.router(chat, idempotent),
+        message_routes.router(chat, idempotent, mask.text),
         models.router(chat),
         passthrough.router(chat, mask.text),
     )
@@ -165,14 +165,15 @@ def chat_app(chat: Chat, idempotent: IdempotentRequests, turns: ResponseTurns, m
     direct = {
         **chat_routes.direct_answers(chat, idempotent),
         **responses.direct_answers(turns, idempotent),
-        **message_routes.direct_answers(chat, idempotent),
+        **message_routes.direct_answers(chat, idempotent, mask.text),
     }
     app = route_first(routed, direct)
 
     async def named(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] in ("http", "websocket"):
             headers = dict(scope["headers"])
-            name = headers.get(b"authorization", b"Bearer nobody").decode().removeprefix("Bearer ")
+            key = headers.get(b"x-api-key") or headers.get(b"authorization", b"Bearer nobody")
+            name = key.decode().removeprefix("Bearer ")
             scopes = {KeyScope.CHAT, KeyScope.APPROVE} if name == "boss" else {KeyScope.CHAT}
             scope[PRINCIPAL] = Principal(key_id=name, scopes=frozenset(scopes))
         await app(scope, receive, send)

@@ -13,6 +13,7 @@ from toolyard.gateway.protocols.chat_body import NativeRequest
 from toolyard.gateway.protocols.chat_chunks import AnswerReader, fold_chunks
 from toolyard.gateway.protocols.messages.provider_answer import MessagesReader
 from toolyard.gateway.protocols.responses.provider_answer import ResponsesReader
+from toolyard.gateway.reply.chunks import KeptDetails
 
 pytestmark = pytest.mark.requirement("protocols:provider-answer")
 READERS: dict[str, type[AnswerReader]] = {"responses": ResponsesReader, "messages": MessagesReader}
@@ -178,6 +179,14 @@ def test_what_is_no_answer_of_the_protocol_is_told(protocol: Protocol) -> None:
 def test_names_of_tools_are_those_of_the_client(protocol: Protocol) -> None:
     answer = streamed(protocol, FULL, names={"LS": "files.ls"})
     assert [one["function"]["name"] for one in answer["choices"][0]["message"]["tool_calls"]] == ["Say", "files.ls"]
+
+
+def test_reasoning_in_very_many_pieces_takes_no_more_memory_than_its_text() -> None:
+    """A turn keeps 16 MiB of it: the frames of its pieces would be most of that."""
+    kept = KeptDetails()
+    grown = sum(kept.add([{"type": "reasoning.text", "text": "ab", "index": 0, "format": "x"}]) for _ in range(10_000))
+    assert (grown, grown < 21_000) == (len(kept), True)
+    assert kept.to_json() == [{"type": "reasoning.text", "text": "ab" * 10_000, "index": 0, "format": "x"}]
 
 
 # --- servers that send less, or in another order

@@ -20,10 +20,12 @@ from tests.gateway.native_providers import (
 )
 from tests.gateway.serving import Gateway, gateway, request
 from tests.gateway.upstream import Script, provider
+from toolyard.config import load_config
+from toolyard.errors import ConfigError
 from toolyard.gateway.providers.endpoint import Endpoint, add_client_headers, base_address
 from toolyard.gateway.providers.forwarded_answer import Outgoing
 from toolyard.gateway.providers.upstream import HttpUpstream
-from toolyard.gateway.providers.upstreams import Upstreams
+from toolyard.gateway.providers.upstreams import Provider, Upstreams
 from toolyard.provider_settings import Provider as Setting
 from toolyard.provider_settings import ProviderOptions, ProviderProtocol
 
@@ -327,8 +329,6 @@ async def test_a_native_request_goes_to_a_fallback_of_the_same_protocol() -> Non
             name: HttpUpstream(name, each.url, None, options=ProviderOptions(protocol=SETTINGS[protocol]))
             for name, each, protocol in (("one", one, "messages"), ("two", two, "chat"), ("three", three, "messages"))
         }
-        from toolyard.gateway.providers.upstreams import Provider
-
         providers = {name: Provider(upstream) for name, upstream in named.items()}
         upstreams = Upstreams(named["one"], providers, None, {"one/m": ("two/m", "three/m")})
 
@@ -342,7 +342,26 @@ async def test_a_native_request_goes_to_a_fallback_of_the_same_protocol() -> Non
         assert (len(one.bodies), two.bodies, three.bodies) == (3, [], [{"model": "m", "stream": True}])
 
 
-# --- addresses and headers
+# --- settings, addresses and headers
+
+
+def test_protocols_come_from_the_file_and_mistakes_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "config.toml"
+    file.write_text('[upstreams.far]\nurl = "https://x.org"\nprotocol = "anthropic"\n')
+    monkeypatch.setenv("TOOLYARD_UPSTREAM_PROTOCOL", "responses")
+    settings = load_config(tmp_path, tmp_path).settings
+    assert settings.upstreams["far"].options.protocol is ProviderProtocol.ANTHROPIC
+    assert settings.upstreams["far"].to_json()["protocol"] == "anthropic"
+    assert settings.default_provider_options.protocol is ProviderProtocol.RESPONSES
+    for text, told in (
+        ('[upstreams.far]\nurl = "https://x.org"\nprotocol = "messages"', "chat, responses, anthropic"),
+        ('[upstream_options]\nprotocol = "anthropic"', "upstream_protocol"),
+        ('upstream_protocol = "x"', "chat, responses, anthropic"),
+    ):
+        file.write_text(text)
+        monkeypatch.delenv("TOOLYARD_UPSTREAM_PROTOCOL", raising=False)
+        with pytest.raises(ConfigError, match=told):
+            load_config(tmp_path, tmp_path)
 
 
 @pytest.mark.parametrize(

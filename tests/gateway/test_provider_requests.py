@@ -308,6 +308,22 @@ def test_thinking_goes_back_with_its_signature_byte_for_byte() -> None:
     ]
 
 
+def test_the_thinking_of_several_rounds_is_not_mixed_up() -> None:
+    """A client may send back what several rounds of one answer had: each begins to count anew."""
+    of: Any = {"type": "reasoning.text", "index": 0, "format": "anthropic-claude-v1"}
+    details: Any = [
+        {**of, "text": "One."},
+        {**of, "signature": "a"},
+        {**of, "text": "Two."},
+        {**of, "text": "", "signature": "b"},
+    ]
+    made = messages_of(user(), {"role": "assistant", "content": "Hm.", "reasoning_details": details}, user())
+    assert [(block["thinking"], block["signature"]) for block in made[1]["content"][:2]] == [
+        ("One.", "a"),
+        ("Two.", "b"),
+    ]
+
+
 def test_messages_get_no_empty_text_and_begin_with_the_user() -> None:
     made = messages_of({"role": "assistant", "content": "Hello. "}, user(""), user(" \n"))
     assert [message["role"] for message in made] == ["user", "assistant"]

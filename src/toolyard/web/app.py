@@ -1,6 +1,7 @@
 """The ASGI application of one Yard: its routes, their dependencies, and the security middleware in front."""
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass
 from http import HTTPStatus
 from pathlib import Path
@@ -180,7 +181,7 @@ def make_api(yard: Yard, parts: AppParts) -> FastAPI:
         # Not include_router: it builds every route a second time, which takes half as long as starting the server.
         app.router.routes.extend(area.routes)
     app.state.rules = AccessRules(({"/openapi.json": ANY_KEY}, *(area.rules for area in areas)))
-    app.state.direct_answers = _list_direct_answers(parts)
+    app.state.direct_answers = _list_direct_answers(parts, yard.mask.text)
     app.add_api_websocket_route("/{path:path}", _deny_unknown_websocket)
     _add_exception_handlers(app, drain, yard.config.home)
     _add_openapi(app)
@@ -190,14 +191,14 @@ def make_api(yard: Yard, parts: AppParts) -> FastAPI:
     return app
 
 
-def _list_direct_answers(parts: AppParts) -> DirectAnswers:
+def _list_direct_answers(parts: AppParts, mask: Callable[[str], str]) -> DirectAnswers:
     chat, turns, idempotent = parts.chat, parts.responses, parts.idempotent
     if chat is None or turns is None:
         return {}
     return {
         **chats.direct_answers(chat, idempotent),
         **responses.direct_answers(turns, idempotent),
-        **messages.direct_answers(chat, idempotent),
+        **messages.direct_answers(chat, idempotent, mask),
     }
 
 
@@ -205,7 +206,7 @@ def _make_chat_routers(chat: Chat, turns: ResponseTurns, parts: AppParts, yard: 
     return (
         chats.router(chat, parts.idempotent),
         responses.router(turns, parts.idempotent, parts.access.is_still_valid),
-        messages.router(chat, parts.idempotent),
+        messages.router(chat, parts.idempotent, yard.mask.text),
         models.router(chat),
         passthrough.router(chat, yard.mask.text),
     )

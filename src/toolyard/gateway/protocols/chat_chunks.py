@@ -8,8 +8,9 @@ it no finish reason is passed on, so it counts as cut.
 from typing import Final
 
 from toolyard.gateway.faults import no_completion
-from toolyard.gateway.protocols.chat_body import DETAILS, NATIVE, NativeRequest, as_object, merge_details, objects
+from toolyard.gateway.protocols.chat_body import NATIVE, NativeRequest, as_object, merge_details, objects
 from toolyard.gateway.providers.provider_json import MAX_UNSTREAMED_PARTS, parse_provider_json
+from toolyard.gateway.reply.chunks import DETAILS
 from toolyard.gateway.sse import data_of
 from toolyard.protocol.json import Json, JsonObject, json_bytes
 

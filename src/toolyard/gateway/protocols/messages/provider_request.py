@@ -126,7 +126,7 @@ def to_messages(body: JsonObject, allowed: Allowances = Allowances()) -> NativeR
     if body.get("cache_control"):
         made["cache_control"] = body["cache_control"]
     made |= _to_output(body)
-    if "thinking" not in fields:
+    if not is_client_native:  # whose own fields say it
         made = merge_fields(made, _to_thinking(body, made, allowed))
     made = merge_fields(made, fields)
     if allowed.sampling and as_object(made.get("thinking")).get("type") not in ("enabled", "adaptive"):
@@ -151,7 +151,11 @@ def _split_system(messages: list[JsonObject]) -> tuple[list[JsonObject], list[Js
 
 
 def _text_blocks(message: JsonObject) -> list[JsonObject]:
-    return [block for part in content_parts(message.get("content")) if (block := _to_text(part))]
+    return [
+        block
+        for part in content_parts(message.get("content"))
+        if (block := native_item(part, PROTOCOL) or _to_text(part))
+    ]
 
 
 def _to_output(body: JsonObject) -> JsonObject:
