@@ -15,6 +15,7 @@ from tests.gateway.test_idempotency_killed import HANG, effects, wait_for_effect
 from tests.gateway.test_served import server
 from tests.gateway.test_turns_killed import prepare
 from tests.gateway.upstream import provider, replies
+from tests.waiting import wait_for_value
 from tests.web.server_process import start_server
 from toolyard.web.security.scope import Scope
 
@@ -91,13 +92,17 @@ async def test_a_question_that_the_console_has_answered_first_is_answered(tmp_pa
 async def test_for_a_client_that_does_not_list_our_server_the_turn_waits(tmp_path: Path) -> None:
     async with server(tmp_path, replies(WRITE, "That is all.")) as running:
         body = {"model": "m", "input": "Hi", "stream": True}
-        async with aiohttp.ClientSession(headers={"Authorization": f"Bearer {running.key}"}) as session:
-            async with session.post(f"{running.url}/v1/responses", json=body) as response, asyncio.timeout(60):
-                heard = b""
-                while b"waits for approval" not in heard:
-                    heard += await response.content.readany()
-                await allow_when_asked(running.url, running.key)
-                last = check_events(parse_stream(heard + await response.read()))
+        headers = {"Authorization": f"Bearer {running.key}"}
+        async with (
+            aiohttp.ClientSession(headers=headers) as session,
+            session.post(f"{running.url}/v1/responses", json=body) as response,
+            asyncio.timeout(60),
+        ):
+            heard = b""
+            while b"waits for approval" not in heard:
+                heard += await response.content.readany()
+            await allow_when_asked(running.url, running.key)
+            last = check_events(parse_stream(heard + await response.read()))
         assert (running.config.project / "new.txt").exists()
     assert [item["type"] for item in last["output"]] == ["message", "mcp_call", "message", "message"]
     assert [item["status"] for item in last["output"]] == ["completed"] * 4
@@ -149,14 +154,17 @@ async def test_a_socket_answers_one_request_after_the_other_and_keeps_the_newest
 
 @pytest.mark.requirement("responses:socket")
 async def test_the_official_client_connects(tmp_path: Path) -> None:
-    async with server(tmp_path, replies("One.")) as running:
-        async with openai.AsyncOpenAI(base_url=f"{running.url}/v1", api_key=running.key) as client, asyncio.timeout(60):
-            connecting: Any = client.responses.connect()
-            async with connecting as connection:
-                await connection.response.create(model="m", input="Hi")
-                async for event in connection:
-                    if event.type == "response.completed":
-                        break
+    async with (
+        server(tmp_path, replies("One.")) as running,
+        openai.AsyncOpenAI(base_url=f"{running.url}/v1", api_key=running.key) as client,
+        asyncio.timeout(60),
+    ):
+        connecting: Any = client.responses.connect()
+        async with connecting as connection:
+            await connection.response.create(model="m", input="Hi")
+            async for event in connection:
+                if event.type == "response.completed":
+                    break
     assert event.response.output[0].content[0].text == "One."
 
 
@@ -170,16 +178,11 @@ async def test_a_background_response_goes_on_after_a_kill_and_its_tool_runs_once
             first.process.kill()
             await first.process.wait()
         async with start_server(tmp_path, *words) as second:
-            path = f"/{made['id']}"
-            now: dict[str, Any] = made
 
-            async def look() -> bool:
-                nonlocal now
-                now = json.loads((await get(second.url, path, key=second.key))[1])
-                return now["status"] not in ("queued", "in_progress")
+            async def look() -> Any:
+                return json.loads((await get(second.url, f"/{made['id']}", key=second.key))[1])
 
-            while not await look():
-                await asyncio.sleep(0.2)
+            now = await wait_for_value(look, lambda one: one["status"] not in ("queued", "in_progress"))
         check_response(now)
     assert (now["id"], now["status"], effects(tmp_path)) == (made["id"], "completed", 1)
     assert [item["type"] for item in now["output"]] == ["mcp_call", "message"]

@@ -1,6 +1,7 @@
 """Responses over HTTP: ``/v1/responses``, and as messages of a WebSocket on the same path (``responses_socket``)."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Annotated, Any, Literal
 from uuid import uuid4
@@ -136,7 +137,8 @@ def direct_answers(turns: ResponseTurns, idempotent: IdempotentRequests) -> Dire
 
 async def create(turns: ResponseTurns, idempotent: IdempotentRequests, request: Request) -> Response:
     principal = get_principal(request.scope)
-    sent = to_sent(parse_object(await request.body()), principal, request)
+    raw = await request.body()
+    sent = replace(to_sent(parse_object(raw), principal, request), raw=raw)
     if KEY not in request.headers:
         return ChatResponse(turns.create(sent))
     single = await idempotent.single_run(request, principal.caller, chat=f"chat_{uuid4().hex}")

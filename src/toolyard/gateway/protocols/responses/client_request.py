@@ -31,7 +31,10 @@ _OWN: Final = frozenset(
         "client_metadata", "top_logprobs", EXTENSION, *_SAME,
     }
 )  # fmt: skip
-_UNIMPORTANT: Final = ("stream", "stream_options", "client_metadata")  # for whether a request is the same
+_INPUT: Final = (
+    "model", "input", "instructions", "previous_response_id", "conversation", "tools", "tool_choice", "background",
+    EXTENSION,
+)  # fmt: skip
 _LOGPROBS: Final = "message.output_text.logprobs"
 TURN_HEADER: Final = "x-codex-turn-metadata"
 _CHAT_HEADERS: Final = (SHOW_HEADER.lower(), CHAT_HEADER.lower())
@@ -81,8 +84,8 @@ class ResponsesRequest:
 
     @property
     def identity(self) -> JsonObject:
-        """That by which the request is known when it is sent again."""
-        return {key: value for key, value in self.sent.items() if key not in _UNIMPORTANT}
+        """The input of the request, by which it is known when it is sent again: clients may change their options."""
+        return {key: self.sent[key] for key in _INPUT if key in self.sent}
 
 
 def read_turn(headers: Mapping[str, str]) -> tuple[str, bool]:
@@ -132,8 +135,7 @@ def parse_request(sent: JsonObject, before: list[JsonObject] | None = None) -> R
     body |= {key: sent[key] for key in _SAME if sent.get(key) is not None}
     body |= tools.to_fields() | _to_fields(sent)
     native = {key: value for key, value in sent.items() if key not in _OWN and value is not None} | tools.native_choice
-    if native:
-        body["native"] = {"protocol": PROTOCOL, "fields": native}
+    body["native"] = {"protocol": PROTOCOL, "fields": native}
     return ResponsesRequest(
         body=body,
         sent=sent,

@@ -24,6 +24,7 @@ from toolyard.gateway.client_request import EXTENSION, OFFER_HEADER, ClientReque
 from toolyard.gateway.faults import ChatFailed, ChatFault, bad_request
 from toolyard.gateway.protocols.chat import CHAT
 from toolyard.gateway.protocols.chat_body import as_list, as_object, objects
+from toolyard.gateway.protocols.forwarding import ForwardedRequest, forward
 from toolyard.gateway.protocols.responses.client_answer import ResponseWriter, approval_of, find_start, to_usage
 from toolyard.gateway.protocols.responses.client_request import (
     SESSION_HEADERS,
@@ -34,6 +35,7 @@ from toolyard.gateway.protocols.responses.client_request import (
     read_turn,
     strip_chat_headers,
 )
+from toolyard.gateway.protocols.responses.forwarded_end import ForwardedEnd, write_fault_event
 from toolyard.gateway.protocols.responses.input_items import seal_summary
 from toolyard.gateway.protocols.responses.rendering import ResponsesRendering, response_id
 from toolyard.gateway.reply.chunks import read_text
@@ -44,6 +46,7 @@ from toolyard.gateway.turns.turn_log import TurnLog
 from toolyard.message import Message
 from toolyard.protocol.access import ApprovalState
 from toolyard.protocol.json import Json, JsonObject, json_bytes, json_value
+from toolyard.provider_settings import ProviderProtocol
 from toolyard.settings import OfferMode
 
 COMPACTION_PROMPT: Final = (
@@ -95,10 +98,31 @@ class ResponseTurns:
                 return await self._go_on(sent, asked, previous)
             if asked.is_background:
                 return await self._start_background(sent, asked, previous)
+            if (forwarded := await self._forward(sent, asked, previous)) is not None:
+                return forwarded
         except ChatFailed as failed:
             return render_failure(CHAT, failed.fault)
         rendering = self._render(asked, sent, previous, session, before)
         return await self._chat.complete(_to_chat(sent, asked), single, rendering)
+
+    async def _forward(self, sent: ClientRequest, asked: ResponsesRequest, previous: str) -> ClientAnswer | None:
+        """Send a request on as it is, if that is possible; what it stores is stored here too. Raises ChatFailed."""
+        if previous or asked.conversation or not sent.raw:
+            return None
+        request = ForwardedRequest(body=sent.body, raw=sent.raw, path="/responses", protocol=ProviderProtocol.RESPONSES)
+
+        def keep(response: JsonObject) -> None:
+            id_, state = response.get("id"), response.get("status")
+            if isinstance(id_, str) and state in ("completed", "incomplete"):
+                created = self._now()
+                kept = KeptResponse(
+                    id=id_, caller=sent.caller, state=ResponseState(state), created=created,
+                    items=tuple(_name_items(id_, asked.items)), response=response, request={}, rights={},
+                )  # fmt: skip
+                self._begin_storing(kept)
+
+        listen = ForwardedEnd(keep).feed if asked.is_stored else None
+        return await forward(self._chat, _to_chat(sent, asked), request, write_fault_event, listen)
 
     # --- what came before
 
@@ -244,10 +268,11 @@ class ResponseTurns:
         is_cut = self._chat.is_stopping and response["status"] == "failed" and rendering.asked.is_background
         if id_ in self._storing or is_cut:
             return
-        task = self._storing[id_] = asyncio.create_task(
-            self._commit(self._to_kept(id_, log, rendering, dict(response)))
-        )
-        task.add_done_callback(lambda _: self._storing.pop(id_, None))
+        self._begin_storing(self._to_kept(id_, log, rendering, dict(response)))
+
+    def _begin_storing(self, kept: KeptResponse) -> None:
+        task = self._storing[kept.id] = asyncio.create_task(self._commit(kept))
+        task.add_done_callback(lambda _: self._storing.pop(kept.id, None))
 
     async def _commit(self, kept: KeptResponse) -> KeptResponse | None:
         for _ in range(_TRIES):  # its beginning may be stored at the same moment
