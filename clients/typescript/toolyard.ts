@@ -721,6 +721,14 @@ export interface CommandForm {
   parameters: Record<string, unknown>;
 }
 
+export interface CompactedResponse {
+  id: string;
+  object: "response.compaction";
+  created_at: number;
+  output: Array<Record<string, unknown>>;
+  usage: Record<string, unknown>;
+}
+
 /** The extent to which a program is confined to its access. Levels are ordered: see ``reaches``. */
 export type ConfinementLevel = "none" | "files" | "full";
 
@@ -846,6 +854,12 @@ export interface DeclaredPermissions {
   confinement?: ConfinementLevel;
 }
 
+export interface DeletedResponse {
+  id: string;
+  object: "response";
+  deleted: boolean;
+}
+
 export interface DiskStatus {
   free: number;
   total: number;
@@ -919,6 +933,11 @@ export interface ErrorFields {
   code: string;
   /** Always null; OpenAI's clients expect it in errors of chats. */
   param?: string | null;
+}
+
+export interface Estimate {
+  /** The number was not counted by the provider. */
+  estimate: boolean;
 }
 
 export interface EventStatus {
@@ -1093,6 +1112,20 @@ export interface ImageUrlPart {
 export interface InputAudioPart {
   type: "input_audio";
   input_audio: AudioData;
+}
+
+export interface InputItemList {
+  object: "list";
+  data: Array<Record<string, unknown>>;
+  first_id: string | null;
+  last_id: string | null;
+  has_more: boolean;
+}
+
+export interface InputTokens {
+  object: "response.input_tokens";
+  input_tokens: number;
+  toolyard: Estimate;
 }
 
 export interface InterruptRequest {
@@ -3800,6 +3833,68 @@ export interface Operations {
       body: ResponsesRequest;
     };
     result: ResponseObject;
+  };
+  /** Estimate the tokens of a request, rather too high than too low. */
+  "POST /v1/responses/input_tokens": {
+    options: {
+      body: ResponsesRequest;
+    };
+    result: InputTokens;
+  };
+  /** Replace a conversation by a summary, which the model of the request writes. */
+  "POST /v1/responses/compact": {
+    options: {
+      body: ResponsesRequest;
+    };
+    result: CompactedResponse;
+  };
+  /** Return a stored response of this key, or the events of one in the background. */
+  "GET /v1/responses/{id}": {
+    options: {
+      path: {
+        id: string;
+      };
+      query?: {
+        /** Its events, of one in the background. */
+        stream?: boolean;
+        /** The number of the last event seen. */
+        starting_after?: number;
+      };
+    };
+    result: ResponseObject;
+  };
+  /** Delete a stored response; one in the background is stopped. */
+  "DELETE /v1/responses/{id}": {
+    options: {
+      path: {
+        id: string;
+      };
+    };
+    result: DeletedResponse;
+  };
+  /** Stop a response in the background, with its model and its tools. */
+  "POST /v1/responses/{id}/cancel": {
+    options: {
+      path: {
+        id: string;
+      };
+    };
+    result: ResponseObject;
+  };
+  /** List the input of a stored response. */
+  "GET /v1/responses/{id}/input_items": {
+    options: {
+      path: {
+        id: string;
+      };
+      query?: {
+        limit?: number;
+        order?: "asc" | "desc";
+        /** The id of the last item of the page before. */
+        after?: string;
+      };
+    };
+    result: InputItemList;
   };
   /** Complete a chat for a client of Anthropic's Messages; tools that the model calls are run on the server. */
   "POST /v1/messages": {

@@ -8,6 +8,7 @@ An entry ``{"type": "mcp", "server_label": "toolyard"}`` in ``tools`` asks for o
 client where a call needs a person (``asks_approval``), unless its ``require_approval`` is ``never``.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
@@ -35,6 +36,7 @@ _INPUT: Final = (
     "model", "input", "instructions", "previous_response_id", "conversation", "tools", "tool_choice", "background",
     EXTENSION,
 )  # fmt: skip
+_CONVERSATION: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _LOGPROBS: Final = "message.output_text.logprobs"
 TURN_HEADER: Final = "x-codex-turn-metadata"
 _CHAT_HEADERS: Final = (SHOW_HEADER.lower(), CHAT_HEADER.lower())
@@ -54,7 +56,7 @@ _KINDS: Final = {
     "max_output_tokens": _COUNT, "max_tool_calls": _COUNT, "top_logprobs": _COUNT,
     "text": _OBJECT, "reasoning": _OBJECT, "metadata": _OBJECT,
     "instructions": _Kind(Message("a text"), (str, list)),
-    "conversation": _Kind(Message("an id, or an object with an 'id'"), (str, dict)),
+    "conversation": _Kind(Message("an id of up to 64 letters, digits, '_' and '-', or an object with it"), (str, dict)),
 }  # fmt: skip
 
 
@@ -163,7 +165,9 @@ def _check_fields(sent: JsonObject) -> None:
         if value is not None and (is_odd or (isinstance(value, int) and value < 0)):
             raise bad_request(Message("'{key}' must be {kind}", key=key, kind=kind.name), param=key)
     conversation = sent.get("conversation")
-    if isinstance(conversation, dict) and not isinstance(conversation.get("id"), str):
+    if isinstance(conversation, dict):
+        conversation = conversation.get("id")
+    if conversation is not None and not (isinstance(conversation, str) and _CONVERSATION.fullmatch(conversation)):
         raise bad_request(
             Message("'{key}' must be {kind}", key="conversation", kind=_KINDS["conversation"].name),
             param="conversation",
