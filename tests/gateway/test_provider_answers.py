@@ -7,7 +7,7 @@ import pytest
 from openai.types.responses import Response, ResponseStreamEvent
 from pydantic import TypeAdapter
 
-from tests.gateway.native_providers import Protocol, Reply, ToolUse, events, whole
+from tests.gateway.native_providers import Protocol, Reply, ToolUse, events, to_body
 from toolyard.gateway.faults import ChatFailed
 from toolyard.gateway.protocols.chat_body import NativeRequest
 from toolyard.gateway.protocols.chat_chunks import AnswerReader, fold_chunks
@@ -47,7 +47,7 @@ def streamed(protocol: Protocol, reply: Reply, **more: Any) -> Any:
 
 
 def completed(protocol: Protocol, reply: Reply, **more: Any) -> Any:
-    return json.loads(reader_of(protocol, **more).to_completion(whole(reply, protocol)))
+    return json.loads(reader_of(protocol, **more).to_completion(to_body(reply, protocol)))
 
 
 def data(event: Any) -> bytes:
@@ -65,7 +65,7 @@ def test_the_scripted_responses_are_what_the_official_client_knows() -> None:
             value = json.loads(event.split(b"data: ")[1])
             known.validate_python(value)
             assert value["sequence_number"] == number
-        Response.model_validate(json.loads(whole(reply, "responses")))
+        Response.model_validate(json.loads(to_body(reply, "responses")))
 
 
 def test_the_scripted_messages_are_what_the_official_client_knows() -> None:
@@ -76,7 +76,7 @@ def test_the_scripted_messages_are_what_the_official_client_knows() -> None:
         for value in values:
             if value["type"] != "ping":
                 known.validate_python(value)
-        types.Message.model_validate(json.loads(whole(reply, "messages")))
+        types.Message.model_validate(json.loads(to_body(reply, "messages")))
 
 
 @both
@@ -151,9 +151,9 @@ def test_an_error_in_a_stream_is_one_of_chat(protocol: Protocol) -> None:
     made = chunks_of(read(protocol, list(events(Reply(text="Half", error="Overloaded."), protocol))))
     assert made[-1]["error"]["message"] == "Overloaded."
     assert [one for one in made if "error" in one] == made[-1:]
-    assert json.loads(reader_of(protocol).to_completion(whole(Reply(error="Bad."), protocol)))["error"]["message"] == (
-        "Bad."
-    )
+    assert json.loads(reader_of(protocol).to_completion(to_body(Reply(error="Bad."), protocol)))["error"][
+        "message"
+    ] == ("Bad.")
 
 
 @both

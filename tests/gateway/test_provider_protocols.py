@@ -47,7 +47,7 @@ async def ask(one: Gateway, *, stream: bool, **more: Any) -> tuple[str, str]:
     return choice["message"]["content"], choice["finish_reason"]
 
 
-def said(body: Any) -> str:
+def to_text(body: Any) -> str:
     """All of a request, as one text."""
     return json.dumps(body, ensure_ascii=False)
 
@@ -61,6 +61,11 @@ async def test_a_plain_answer_is_the_same_in_every_protocol(tmp_path: Path, prot
         head = one.upstream.heads[0]
         key = {"messages": head.get("x-api-key")}.get(protocol, one.upstream.keys[0].removeprefix("Bearer "))
         assert (key, head.get("anthropic-version")) == ("sk-the-key", "2023-06-01" if protocol == "messages" else None)
+
+
+async def test_an_answer_without_a_time_has_that_of_its_server(tmp_path: Path) -> None:
+    async with gateway(tmp_path, scripted("messages", Reply(text="x")), settings=using("messages")) as one:
+        assert (await one.complete())["created"] > 1_700_000_000
 
 
 @each
@@ -261,7 +266,7 @@ async def test_fallbacks_mix_protocols_in_the_middle_of_a_turn(
             heard = await one.stream()
             assert (len(one.ran), heard.text.endswith("From the second."), heard.errors) == (1, True, [])
             (sent,) = other.bodies
-            assert (sent["model"], said(sent).count("call_1"), "Hm." in said(sent)) == ("b", 2, False)
+            assert (sent["model"], to_text(sent).count("call_1"), "Hm." in to_text(sent)) == ("b", 2, False)
 
 
 @both
@@ -413,6 +418,6 @@ async def test_a_chat_provider_gets_nothing_of_another_protocol(tmp_path: Path) 
         (await http.ask(json.dumps(body).encode(), stream=False, retry=False)).close()
         (await http.ask(json.dumps({"messages": [asked]}).encode(), stream=False, retry=False)).close()
         await http.close()
-        text = {"role": "assistant", "content": [{"type": "text", "text": "a"}]}
+        text = {"role": "assistant", "content": "a"}
         assert upstream.bodies[0] == {"model": "m", "messages": [messages[0], text, messages[2]]}
         assert upstream.bodies[1] == {"messages": [asked]}  # the client itself speaks chat

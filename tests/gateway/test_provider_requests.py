@@ -237,6 +237,14 @@ def test_a_conversation_becomes_messages() -> None:
     ]
 
 
+def test_a_block_of_a_client_in_the_system_prompt_stays_there() -> None:
+    block: Any = {"type": "text", "text": "x-anthropic-billing-header: 1"}
+    part = {"type": "native", "protocol": "messages", "item": block}
+    system = {"role": "system", "content": [part, {"type": "text", "text": "Be brief."}]}
+    assert to_messages(body(system, user())).body["system"] == [block, {"type": "text", "text": "Be brief."}]
+    assert input_of(system, user())[0]["content"] == [{"type": "input_text", "text": "Be brief."}]
+
+
 def test_fields_of_chat_become_those_of_messages() -> None:
     schema = {"type": "object"}
     made = to_messages(

@@ -1,4 +1,4 @@
-"""What the writers of requests share: a chat request read part by part, and names and ids that a provider takes.
+"""The common part of the writers of requests: a chat request part by part, and names and ids that a provider takes.
 
 Beside OpenAI's own fields a chat request may carry ``reasoning_details`` in messages, and what only another protocol
 has a word for: ``native`` parts, tools and fields (``NATIVE``). Each writer takes those of its own protocol, unchanged,

@@ -1,4 +1,4 @@
-"""What the readers of answers share: a provider's answer as chat chunks, from a stream of events or one object.
+"""The common part of the readers of answers: an answer as chat chunks, from a stream of events or one object.
 
 A reader numbers the text, the reasoning, the calls and the native items of an answer in their order (``index`` of the
 details): with that the writer of the next request puts them back in it. A stream ends with its own last event. Without

@@ -54,7 +54,7 @@ _SYSTEM: Final = ("system", "developer")
 
 
 class Thinking(IntEnum):
-    """How a model takes its effort."""
+    """The kinds of thinking, by which a model takes its effort."""
 
     NONE = 0
     BUDGET = 1
@@ -63,7 +63,7 @@ class Thinking(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Allowances:
-    """What a model takes; the newest take everything but the sampling."""
+    """The kinds of fields that a model takes; the newest take all but the sampling."""
 
     max_tokens: int = DEFAULT_TOKENS
     thinking: Thinking = Thinking.ADAPTIVE
@@ -354,7 +354,7 @@ def _place_system(turns: _Turns, *, keeps: bool) -> _Turns:
         follows_user = at > 0 and turns[at - 1][0] == "user"
         precedes_user = at + 1 < len(turns) and turns[at + 1][0] == "user"
         if role == "system" and not (keeps and follows_user and not precedes_user):
-            made.append(("user", [{**block, "text": f"<system>\n{block['text']}\n</system>"} for block in blocks]))
+            made.append(("user", [{**block, "text": f"<system>\n{block.get('text')}\n</system>"} for block in blocks]))
         else:
             made.append((role, blocks))
     return _join_turns(made)
