@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.gateway.native_providers import Reply, events, scripted, using, whole
+from tests.gateway.native_providers import Reply, events, scripted, to_body, using
 from tests.gateway.response_events import get, post
 from tests.gateway.serving import gateway
 from tests.gateway.upstream import Script
@@ -22,9 +22,9 @@ async def test_bytes_pass_unchanged_both_ways(tmp_path: Path, is_streamed: bool)
         status, raw = await post(one.url, body, x_toolyard_offer="none")
         sent = one.upstream.raw[-1]
         status_alias, _ = await post(one.url, {**body, "model": "m+plain"})
-        made = json.loads(whole(HELLO, "responses"))
+        made = json.loads(to_body(HELLO, "responses"))
         stored = json.loads((await get(one.url, f"/{made['id']}"))[1])
-    assert (status, raw) == (200, STREAM if is_streamed else whole(HELLO, "responses"))
+    assert (status, raw) == (200, STREAM if is_streamed else to_body(HELLO, "responses"))
     assert json.loads(sent) == body
     assert b'"odd":{"b":1,"a":2}' in sent.replace(b" ", b"")
     assert (status_alias, json.loads(one.upstream.raw[-1])["model"]) == (200, "m")
@@ -47,6 +47,6 @@ async def test_with_tools_or_an_id_of_ours_it_is_a_turn(tmp_path: Path) -> None:
         more = {"model": "m+plain", "input": "And?", "previous_response_id": first["id"]}
         status, _ = await post(one.url, more)
         sent = json.loads(one.upstream.raw[-1])
-    assert (status, first["id"] == json.loads(whole(HELLO, "responses"))["id"]) == (200, False)
+    assert (status, first["id"] == json.loads(to_body(HELLO, "responses"))["id"]) == (200, False)
     assert "previous_response_id" not in sent
     assert len(sent["input"]) == 3

@@ -142,7 +142,8 @@ async def create(turns: ResponseTurns, idempotent: IdempotentRequests, request: 
     if KEY not in request.headers:
         return ChatResponse(turns.create(sent))
     single = await idempotent.single_run(request, principal.caller, chat=f"chat_{uuid4().hex}")
-    if sent.body.get("background") is True and sent.body.get("stream") is not True:  # its answer is there at once
+    request_body = sent.body
+    if request_body.get("background") is True and not sent.wants_stream:  # its answer is there at once
         return ChatResponse(idempotent.run_call(single, lambda: turns.create(sent)))
     return ChatResponse(_create_once(turns, sent, single))
 

@@ -19,7 +19,14 @@ from toolyard.gateway.client_request import CHAT_HEADER, EXTENSION, SHOW_HEADER
 from toolyard.gateway.faults import bad_request
 from toolyard.gateway.offer_policy import split_alias
 from toolyard.gateway.protocols.chat_body import as_list, as_object, objects
-from toolyard.gateway.protocols.responses.input_items import LABEL, PROTOCOL, InputReader, flat_name, list_items
+from toolyard.gateway.protocols.responses.input_items import (
+    LABEL,
+    PROTOCOL,
+    InputReader,
+    flat_name,
+    join_path,
+    list_items,
+)
 from toolyard.gateway.tool_calls.rounds import CallKeys
 from toolyard.message import Message
 from toolyard.protocol.json import Json, JsonObject
@@ -264,7 +271,7 @@ class _Tools:
         for name in ("show", "reply", "chat"):
             if options.pop(name, None) is not None:
                 message = Message("'{name}' is an option of chat completions", name=name)
-                raise bad_request(message, param=f"{EXTENSION}.{name}")
+                raise bad_request(message, param=join_path(EXTENSION, name))
         return options
 
     def _add(self, tool: JsonObject, param: str, namespace: str = "") -> None:
@@ -288,12 +295,12 @@ class _Tools:
             case kind if isinstance(kind, str):
                 self._listed.append((kind, {"type": "native", "protocol": PROTOCOL, "tool": tool}))
             case _:
-                raise bad_request(Message("a tool has a 'type'"), param=f"{param}.type")
+                raise bad_request(Message("a tool has a 'type'"), param=join_path(param, "type"))
 
     def _add_named(self, tool: JsonObject, kind: str, inner: JsonObject, param: str, namespace: str) -> None:
         name = tool.get("name")
         if not isinstance(name, str) or not name:
-            raise bad_request(Message("a tool has a 'name'"), param=f"{param}.name")
+            raise bad_request(Message("a tool has a 'name'"), param=join_path(param, "name"))
         flat = flat_name(namespace, name)
         if namespace:
             self.namespaces[flat] = (namespace, name)
