@@ -721,6 +721,14 @@ export interface CommandForm {
   parameters: Record<string, unknown>;
 }
 
+export interface CompactedResponse {
+  id: string;
+  object: "response.compaction";
+  created_at: number;
+  output: Array<Record<string, unknown>>;
+  usage: ResponseUsage;
+}
+
 /** The extent to which a program is confined to its access. Levels are ordered: see ``reaches``. */
 export type ConfinementLevel = "none" | "files" | "full";
 
@@ -775,6 +783,11 @@ export interface ConversationDraft {
   leaf?: string;
   /** The version that was read; 0 for a new conversation. */
   version?: number;
+}
+
+export interface ConversationName {
+  id: string;
+  [member: string]: unknown;
 }
 
 export interface ConversationPage {
@@ -844,6 +857,12 @@ export interface DeclaredPermissions {
   network?: "any" | Array<string> | null;
   unixSockets?: boolean;
   confinement?: ConfinementLevel;
+}
+
+export interface DeletedResponse {
+  id: string;
+  object: "response";
+  deleted: boolean;
 }
 
 export interface DiskStatus {
@@ -919,6 +938,11 @@ export interface ErrorFields {
   code: string;
   /** Always null; OpenAI's clients expect it in errors of chats. */
   param?: string | null;
+}
+
+export interface Estimate {
+  /** The number was not counted by the provider. */
+  estimate: boolean;
 }
 
 export interface EventStatus {
@@ -1095,6 +1119,26 @@ export interface InputAudioPart {
   input_audio: AudioData;
 }
 
+export interface InputItemList {
+  object: "list";
+  data: Array<Record<string, unknown>>;
+  first_id: string | null;
+  last_id: string | null;
+  has_more: boolean;
+}
+
+export interface InputMessage {
+  role: "user" | "assistant" | "system" | "developer";
+  content: string | Array<MessageBlock>;
+  [member: string]: unknown;
+}
+
+export interface InputTokens {
+  object: "response.input_tokens";
+  input_tokens: number;
+  toolyard: Estimate;
+}
+
 export interface InterruptRequest {
   /** As in the request to stop. */
   requestId?: string;
@@ -1243,6 +1287,18 @@ export interface MessagesAnswer {
   stop_reason: string | null;
   stop_sequence: string | null;
   usage: MessagesUsage;
+  [member: string]: unknown;
+}
+
+export interface MessagesBody {
+  model?: string;
+  messages: Array<InputMessage>;
+  max_tokens?: number | null;
+  system?: string | Array<MessageBlock> | null;
+  stream?: boolean | null;
+  /** The client's own tools. */
+  tools?: Array<Record<string, unknown>>;
+  toolyard?: ToolyardOptions | null;
   [member: string]: unknown;
 }
 
@@ -1773,7 +1829,14 @@ export interface ResponseObject {
   status: string;
   model: string;
   output: Array<Record<string, unknown>>;
-  usage?: Record<string, unknown> | null;
+  usage?: ResponseUsage | null;
+  [member: string]: unknown;
+}
+
+export interface ResponseUsage {
+  input_tokens: number;
+  output_tokens: number;
+  total_tokens: number;
   [member: string]: unknown;
 }
 
@@ -1786,8 +1849,8 @@ export interface ResponsesRequest {
   store?: boolean | null;
   background?: boolean | null;
   previous_response_id?: string | null;
-  /** An id, or an object with `id`. */
-  conversation?: string | Record<string, unknown> | null;
+  /** An id, or an object with it. */
+  conversation?: string | ConversationName | null;
   tools?: Array<Record<string, unknown>> | null;
   [member: string]: unknown;
 }
@@ -3800,6 +3863,68 @@ export interface Operations {
       body: ResponsesRequest;
     };
     result: ResponseObject;
+  };
+  /** Estimate the tokens of a request, rather too high than too low. */
+  "POST /v1/responses/input_tokens": {
+    options: {
+      body: ResponsesRequest;
+    };
+    result: InputTokens;
+  };
+  /** Replace a conversation by a summary, which the model of the request writes. */
+  "POST /v1/responses/compact": {
+    options: {
+      body: ResponsesRequest;
+    };
+    result: CompactedResponse;
+  };
+  /** Return a stored response of this key, or the events of one in the background. */
+  "GET /v1/responses/{id}": {
+    options: {
+      path: {
+        id: string;
+      };
+      query?: {
+        /** Its events, of one in the background. */
+        stream?: boolean;
+        /** The number of the last event seen. */
+        starting_after?: number;
+      };
+    };
+    result: ResponseObject;
+  };
+  /** Delete a stored response; one in the background is stopped. */
+  "DELETE /v1/responses/{id}": {
+    options: {
+      path: {
+        id: string;
+      };
+    };
+    result: DeletedResponse;
+  };
+  /** Stop a response in the background, with its model and its tools. */
+  "POST /v1/responses/{id}/cancel": {
+    options: {
+      path: {
+        id: string;
+      };
+    };
+    result: ResponseObject;
+  };
+  /** List the input of a stored response. */
+  "GET /v1/responses/{id}/input_items": {
+    options: {
+      path: {
+        id: string;
+      };
+      query?: {
+        limit?: number;
+        order?: "asc" | "desc";
+        /** The id of the last item of the page before. */
+        after?: string;
+      };
+    };
+    result: InputItemList;
   };
   /** Complete a chat for a client of Anthropic's Messages; tools that the model calls are run on the server. */
   "POST /v1/messages": {

@@ -76,7 +76,7 @@ class Chat:
     ) -> None:
         """Without ``turns`` what has run is forgotten with this process."""
         self.upstreams, self.offer_policy, self.rules = upstreams, offer_policy, rules
-        self._ports, self._turns = ports, turns
+        self._ports, self._turns, self.mask = ports, turns, ports.tools.mask
         self._planner = TurnPlanner(texts=texts, offer_policy=offer_policy, ports=ports, has_nonce=rules.nonce)
         self._logs = TurnLogs()
         self.is_stopping = False  # the server ends what still runs
