@@ -10,6 +10,7 @@ clients send that back unread. The same holds for a summary of ours (``compactio
 
 import base64
 import binascii
+from collections.abc import Mapping
 from typing import Final
 
 import orjson
@@ -29,8 +30,8 @@ _DETAILS: Final = "toolyard.reasoning."
 _SUMMARY: Final = "toolyard.compaction."
 _ROLES = ("user", "assistant", "system", "developer")
 _TEXTS = ("input_text", "output_text", "text", "refusal", "summary_text", "reasoning_text")
-REFERENCE: Final = "item_reference"  # to an item that is stored here
-_IGNORED = (REFERENCE, "mcp_list_tools", "mcp_approval_request", "mcp_approval_response", "compaction_trigger")
+_REFERENCE: Final = "item_reference"  # to an item that is stored here
+_IGNORED = (_REFERENCE, "mcp_list_tools", "mcp_approval_request", "mcp_approval_response", "compaction_trigger")
 
 
 def join_path(param: str, key: str) -> str:
@@ -61,6 +62,21 @@ def list_items(value: Json, param: str = "input") -> list[JsonObject]:
     if not isinstance(value, list) or not all(isinstance(one, dict) for one in value):
         raise bad_request(Message("'{param}' is a text or a list of items", param=param), param=param)
     return objects(value)
+
+
+def find_references(body: JsonObject) -> frozenset[str]:
+    """Return the ids of the stored items that a request refers to."""
+    items = objects(as_list(body.get("input")))
+    return frozenset(str(item.get("id")) for item in items if item.get("type") == _REFERENCE)
+
+
+def resolve_references(body: JsonObject, known: Mapping[Json, JsonObject]) -> JsonObject:
+    """Return a request with ``known`` items, by their ids, in the place of references. Raises ChatFailed."""
+    made = [
+        known.get(item.get("id"), item) if item.get("type") == _REFERENCE else item
+        for item in list_items(body.get("input"))
+    ]
+    return body | {"input": [*made]}
 
 
 class InputReader:

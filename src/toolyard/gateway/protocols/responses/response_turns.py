@@ -38,7 +38,7 @@ from toolyard.gateway.protocols.responses.client_request import (
     strip_chat_headers,
 )
 from toolyard.gateway.protocols.responses.forwarded import pass_on
-from toolyard.gateway.protocols.responses.input_items import REFERENCE, seal_summary
+from toolyard.gateway.protocols.responses.input_items import find_references, resolve_references, seal_summary
 from toolyard.gateway.protocols.responses.output_items import response_of_item
 from toolyard.gateway.protocols.responses.rendering import ResponsesRendering, response_id
 from toolyard.gateway.reply.chunks import read_text
@@ -155,19 +155,15 @@ class ResponseTurns:
 
     async def _resolve_references(self, sent: ClientRequest) -> ClientRequest:
         """Put stored items in the place of references to them; one to what is not kept stays, and says nothing."""
-        items = objects(as_list(sent.body.get("input")))
-        named = {str(item.get("id")) for item in items if item.get("type") == REFERENCE}
+        named = find_references(sent.body)
         if not named:
             return sent
         await self._wait_for_storing()
         known: dict[Json, JsonObject] = {}
-        for response in sorted({response_of_item(name) for name in named})[:_MAX_REFERENCED]:
+        for response in sorted(set(map(response_of_item, named)))[:_MAX_REFERENCED]:
             kept = await self._kept.get(sent.caller, response)
             known |= {item["id"]: item for item in (kept.output if kept else ()) if item.get("id") in named}
-        resolved: list[Json] = [
-            known.get(item.get("id"), item) if item.get("type") == REFERENCE else item for item in items
-        ]
-        return replace(sent, body={**sent.body, "input": resolved})
+        return replace(sent, body=resolve_references(sent.body, known))
 
     async def _wait_for_storing(self) -> None:
         """Wait until the responses that clients have by now are stored."""
