@@ -81,7 +81,7 @@ class ResponseWriter:
         self._sequence = 0
         self._has_begun = False
         self._running: dict[str, JsonObject] = {}  # calls of ours: what is known of them, by their ids
-        self._placed: dict[str, int] = {}  # where their items are
+        self._placed: dict[str, tuple[int, str]] = {}  # the places and ids of their items
         self._asked: dict[str, str] = {}  # their approvals,
         self._unanswered: set[str] = set()  # and those of them that wait
         self._usage: JsonObject = {}
@@ -223,8 +223,9 @@ class ResponseWriter:
             self._show_call(id_)
 
     def _show_call(self, id_: str) -> None:
-        item = self._to_item(id_)
-        at = self._placed[id_] = self._output.add_item({**item, "arguments": ""})
+        item = {"id": self._output.make_id("mcp"), **self._to_item(id_)}
+        at = self._output.add_item({**item, "arguments": ""})
+        self._placed[id_] = (at, str(item["id"]))
         where: JsonObject = {"item_id": item["id"], "output_index": at}
         self._emit("response.mcp_call.in_progress", where)
         self._emit("response.mcp_call_arguments.delta", {**where, "delta": item["arguments"]})
@@ -234,7 +235,7 @@ class ResponseWriter:
         data = self._running[id_]
         asked: JsonObject = {"approval_request_id": _request_id(self._asked[id_])} if id_ in self._asked else {}
         return {
-            "id": _item_id(id_), "type": "mcp_call", "status": "in_progress", "server_label": LABEL,
+            "type": "mcp_call", "status": "in_progress", "server_label": LABEL,
             "name": data["tool"], "arguments": _arguments(data), "output": None, **asked,
         }  # fmt: skip
 
@@ -244,8 +245,8 @@ class ResponseWriter:
         if id_ not in self._placed:
             self._output.close()
             self._show_call(id_)
-        at = self._placed.pop(id_)
-        item = self._to_item(id_)
+        at, item_id = self._placed.pop(id_)
+        item = {"id": item_id, **self._to_item(id_)}
         is_failure = data.get("state") == "error"
         if is_failure:
             content: list[Json] = [{"type": "text", "text": output}]
@@ -273,8 +274,8 @@ class ResponseWriter:
 
     def _cut_calls(self) -> None:
         """End the items of calls whose results did not come."""
-        for id_, at in self._placed.items():
-            self._output.finish_item(at, {**self._to_item(id_), "status": "incomplete"})
+        for id_, (at, item_id) in self._placed.items():
+            self._output.finish_item(at, {"id": item_id, **self._to_item(id_), "status": "incomplete"})
         self._placed.clear()
 
 
@@ -337,10 +338,6 @@ def _find_code(fault: ChatFault) -> str:
 
 def _number(value: Json) -> int:
     return int(value) if isinstance(value, int | float) and not isinstance(value, bool) else 0
-
-
-def _item_id(call: str) -> str:
-    return f"mcp_{call.removeprefix('call_')}"
 
 
 def _request_id(approval: str) -> str:

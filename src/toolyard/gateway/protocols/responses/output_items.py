@@ -87,8 +87,8 @@ class OutputWriter:
     def is_in_message(self) -> bool:
         return self._open is not None and self._open.item["type"] == "message"
 
-    def _make_id(self, prefix: str) -> str:
-        return f"{prefix}_{self._id}{len(self.items):02x}"
+    def make_id(self, prefix: str) -> str:
+        return f"{prefix}_{self._id}_{len(self.items)}"
 
     def add_item(self, item: JsonObject) -> int:
         self.items.append(item)
@@ -174,7 +174,7 @@ class OutputWriter:
         if self._open is not None and self._open.item["type"] == "message":
             return self._open
         self.close()
-        item: JsonObject = {"id": self._make_id("msg"), "type": "message", "status": "in_progress"}
+        item: JsonObject = {"id": self.make_id("msg"), "type": "message", "status": "in_progress"}
         return self._open_item({**item, "role": "assistant", "content": []})
 
     def add_text(self, text: str, logprobs: list[JsonObject] | None = None) -> None:
@@ -219,7 +219,7 @@ class OutputWriter:
         item = native.get("item")
         if native.get("protocol") == PROTOCOL and isinstance(item, dict):
             self.close()
-            item = item if isinstance(item.get("id"), str) else {**item, "id": self._make_id("item")}
+            item = item if isinstance(item.get("id"), str) else {**item, "id": self.make_id("item")}
             self.finish_item(self.add_item(item), item)
 
     # --- reasoning
@@ -250,7 +250,7 @@ class OutputWriter:
         if opened is not None and opened.item["type"] == "reasoning" and (not is_named or opened.item["id"] == id_):
             return opened
         self.close()
-        item: JsonObject = {"id": id_ if is_named else self._make_id("rs"), "type": "reasoning", "summary": []}
+        item: JsonObject = {"id": id_ if is_named else self.make_id("rs"), "type": "reasoning", "summary": []}
         return self._open_item(item)
 
     def _close_reasoning(self, opened: _Open) -> None:
@@ -283,7 +283,7 @@ class OutputWriter:
             known.written.append(text)
 
     def _make_call_id(self) -> str:
-        return f"call_{self._id}{len(self.items) + len(self._waiting):02x}"
+        return f"call_{self._id}_{len(self.items) + len(self._waiting)}"
 
     def _begin_client_call(self, call: _ClientCall) -> None:
         opened = self._open
@@ -297,7 +297,7 @@ class OutputWriter:
         namespace, name = self._namespaces.get(call.name, ("", call.name))
         is_custom = call.kind == "custom"
         item: JsonObject = {
-            "id": self._make_id("ctc" if is_custom else "fc"),
+            "id": self.make_id("ctc" if is_custom else "fc"),
             "type": "custom_tool_call" if is_custom else "function_call",
             "status": "in_progress", "call_id": call.id, "name": name,
         }  # fmt: skip

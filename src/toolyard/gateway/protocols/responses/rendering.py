@@ -81,7 +81,7 @@ class ResponsesRendering:
         return ResponseWriter(
             self.describe(log),
             emit=emit,
-            now=self.now,
+            now=lambda: log.record.ended or self.now(),
             on_end=lambda response: self.on_end(log, self, response),
             namespaces=self.asked.namespaces,
             asks_approval=self.asked.asks_approval,
