@@ -62,22 +62,24 @@ class ResponseWriter:
         response: JsonObject,
         *,
         emit: Emit | None = None,
+        emit_text: Callable[[int, bytes, str], None] | None = None,
         now: Callable[[], float],
         on_end: Callable[[JsonObject], None] | None = None,
         namespaces: Mapping[str, tuple[str, str]],
         asks_approval: bool = False,
         start: int = 0,
     ) -> None:
-        """``response``: its object without output; ``on_end`` gets it whole. ``emit`` gets each event.
+        """``response``: its object without output; ``on_end`` gets it whole. ``emit`` gets each event, but for deltas of
+        text: ``emit_text`` gets their numbers, fields and texts.
 
         ``start``: the events of the log that earlier responses have.
         """
         self.response = response
         self.is_over = False  # nothing more comes, though the turn may go on
         self.fault: ChatFault | None = None
-        self._emit_event, self._on_end, self._now = emit, on_end, now
+        self._emit_event, self._emit_delta, self._on_end, self._now = emit, emit_text, on_end, now
         self._asks_approval, self._skipped = asks_approval, start
-        self._output = OutputWriter(str(response["id"]).removeprefix("resp_"), self._emit, namespaces)
+        self._output = OutputWriter(str(response["id"]).removeprefix("resp_"), self._emit, self._emit_text, namespaces)
         self._sequence = 0
         self._has_begun = False
         self._running: dict[str, JsonObject] = {}  # calls of ours: what is known of them, by their ids
@@ -205,6 +207,11 @@ class ResponseWriter:
     def _emit(self, kind: str, data: JsonObject) -> None:
         if self._emit_event is not None:
             self._emit_event(kind, {"type": kind, "sequence_number": self._sequence, **data})
+            self._sequence += 1
+
+    def _emit_text(self, head: bytes, text: str) -> None:
+        if self._emit_delta is not None:
+            self._emit_delta(self._sequence, head, text)
             self._sequence += 1
 
     def _add_note(self, text: str) -> None:

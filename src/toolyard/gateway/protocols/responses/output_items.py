@@ -9,13 +9,17 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+import orjson
+
 from toolyard.gateway.protocols.chat_body import as_list, as_object, objects
 from toolyard.gateway.protocols.responses.input_items import FORMAT, PROTOCOL, seal_details
-from toolyard.gateway.reply.chunks import Chunk, read_text
+from toolyard.gateway.reply.chunks import Chunk, only_text, read_text
 from toolyard.gateway.sse import data_of
 from toolyard.protocol.json import Json, JsonObject, json_bytes, json_value
 
 Emit = Callable[[str, JsonObject], None]
+EmitText = Callable[[bytes, str], None]
+"""Takes the fields of a delta of text, and the text."""
 _WRITTEN: Final = {"function": "arguments", "custom": "input"}
 _CALL_EVENTS: Final = {"function": "function_call_arguments", "custom": "custom_tool_call_input"}
 
@@ -30,6 +34,7 @@ class _Part:
     logprobs: list[Json] = field(default_factory=list)
     annotations: list[Json] = field(default_factory=list)
     place: Json = None  # of the detail that it was begun with
+    head: bytes = b""  # the fields of its events, as JSON
 
     def to_json(self) -> JsonObject:
         text = "".join(self.texts)
@@ -66,11 +71,13 @@ class _Open:
 
 
 class OutputWriter:
-    def __init__(self, response: str, emit: Emit, namespaces: Mapping[str, tuple[str, str]]) -> None:
+    def __init__(
+        self, response: str, emit: Emit, emit_text: EmitText, namespaces: Mapping[str, tuple[str, str]]
+    ) -> None:
         """``response``: the end of its id; those of its items are made from it, so that all readers get the same."""
         self.items: list[Json] = []
         self.finish = ""  # the model's finish reason
-        self._id, self._emit, self._namespaces = response, emit, namespaces
+        self._id, self._emit, self._emit_text, self._namespaces = response, emit, emit_text, namespaces
         self._open: _Open | None = None
         self._calls: dict[Json, _ClientCall] = {}  # the newest of each index in the chunks
         self._waiting: list[_ClientCall] = []  # their items begin when the one before is done
@@ -82,6 +89,10 @@ class OutputWriter:
         texts = [part["text"] for part in parts if part.get("type") == "output_text"]
         opened = self._open.part if self._open is not None else None
         return "".join(map(str, [*texts, *(opened.texts if opened and opened.kind == "output_text" else [])]))
+
+    @property
+    def _part(self) -> _Part | None:
+        return self._open.part if self._open is not None else None
 
     @property
     def is_in_message(self) -> bool:
@@ -123,6 +134,7 @@ class OutputWriter:
         is_summary = kind == "summary_text"
         parts = as_list(opened.item["summary"] if is_summary else opened.item.setdefault("content", []))
         part = opened.part = _Part(kind, len(parts), place=place)
+        part.head = json_bytes(self._locate(opened, part))[1:-1]
         name = "reasoning_summary_part" if is_summary else "content_part"
         self._emit(f"response.{name}.added", {**self._locate(opened, part), "part": part.to_json()})
         return part
@@ -155,7 +167,12 @@ class OutputWriter:
     # --- what the model writes
 
     def take_chunk(self, chunk: Chunk) -> None:
-        data = chunk.data or json_value(data_of(chunk.raw) or b"{}")
+        data = chunk.data or orjson.loads(data_of(chunk.raw) or b"{}")
+        part = self._part
+        if part is not None and part.kind == "output_text" and (text := only_text(data)) and not _has_logprobs(data):
+            part.texts.append(text)
+            self._emit_text(part.head, text)  # nearly all chunks are such, so they are not written as objects
+            return
         for choice in objects(data.get("choices"))[:1]:
             delta = as_object(choice.get("delta"))
             self._take_reasoning(delta)
@@ -318,6 +335,10 @@ class OutputWriter:
         done |= {"name": opened.item["name"]} if call.kind == "function" else {}
         self._emit(f"response.{_CALL_EVENTS[call.kind]}.done", done)
         self.finish_item(opened.at, {**opened.item, key: text, "status": status})
+
+
+def _has_logprobs(chunk: JsonObject) -> bool:
+    return any(choice.get("logprobs") for choice in objects(chunk.get("choices")))
 
 
 def _is_whole(call: _ClientCall) -> bool:
