@@ -69,8 +69,8 @@ class ResponseWriter:
         asks_approval: bool = False,
         start: int = 0,
     ) -> None:
-        """``response``: its object without output; ``on_end`` gets it whole. ``emit`` gets each event, but for deltas of
-        text: ``emit_text`` gets their numbers, fields and texts.
+        """``response``: its object without output; ``on_end`` gets it whole. ``emit`` gets each event, but for most
+        deltas of text: ``emit_text`` gets their numbers, fields and texts.
 
         ``start``: the events of the log that earlier responses have.
         """
