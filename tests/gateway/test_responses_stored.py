@@ -83,10 +83,10 @@ async def test_a_reference_is_the_stored_item_for_the_key_that_stored_it(tmp_pat
         named = [{"type": "item_reference", "id": item["id"]} for item in first["output"]]
         again = {"input": [{"role": "user", "content": "Hi"}, *named, {"role": "user", "content": "And?"}]}
         await ask(one.url, again)
-        await ask(one.url, again, key="you")
-        mine, yours = [[message["content"] for message in body["messages"]] for body in one.upstream.bodies[2:]]
+        status, refusal = await post(one.url, {"model": "m", **again}, key="you")
+        (mine,) = [[message["content"] for message in body["messages"]] for body in one.upstream.bodies[2:]]
     assert mine == ["Hi", "Look.\n", "Said it.", "Done.", "And?"]
-    assert yours == ["Hi", "And?"]
+    assert (status, json.loads(refusal)["error"]["code"]) == (404, "item_not_found")
 
 
 @pytest.mark.requirement("responses:left-out")

@@ -263,6 +263,7 @@ class Chat:
             turn.record.mark_failed(Message("It was stopped with the server."))
             raise
         finally:
+            turn.record.ended = self._ports.now().timestamp()
             if keeper is not None and keeper.is_keeping:
                 end = await uncancellable(keeper.keep_end(log, end))
             if end is not None:

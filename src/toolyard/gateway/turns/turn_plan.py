@@ -77,6 +77,7 @@ class ChatRecord:
     caller: str
     model: str
     started: float
+    ended: float = 0.0  # while it runs
     state: str = "running"
     error: str = ""
     offer: JsonObject = field(default_factory=NO_OFFER.to_json)  # the tools that were offered to the model

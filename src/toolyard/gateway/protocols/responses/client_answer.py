@@ -62,26 +62,28 @@ class ResponseWriter:
         response: JsonObject,
         *,
         emit: Emit | None = None,
+        emit_text: Callable[[int, bytes, str], None] | None = None,
         now: Callable[[], float],
         on_end: Callable[[JsonObject], None] | None = None,
         namespaces: Mapping[str, tuple[str, str]],
         asks_approval: bool = False,
         start: int = 0,
     ) -> None:
-        """``response``: its object without output; ``on_end`` gets it whole. ``emit`` gets each event.
+        """``response``: its object without output; ``on_end`` gets it whole. ``emit`` gets each event, but for most
+        deltas of text: ``emit_text`` gets their numbers, fields and texts.
 
         ``start``: the events of the log that earlier responses have.
         """
         self.response = response
         self.is_over = False  # nothing more comes, though the turn may go on
         self.fault: ChatFault | None = None
-        self._emit_event, self._on_end, self._now = emit, on_end, now
+        self._emit_event, self._emit_delta, self._on_end, self._now = emit, emit_text, on_end, now
         self._asks_approval, self._skipped = asks_approval, start
-        self._output = OutputWriter(str(response["id"]).removeprefix("resp_"), self._emit, namespaces)
+        self._output = OutputWriter(str(response["id"]).removeprefix("resp_"), self._emit, self._emit_text, namespaces)
         self._sequence = 0
         self._has_begun = False
         self._running: dict[str, JsonObject] = {}  # calls of ours: what is known of them, by their ids
-        self._placed: dict[str, int] = {}  # where their items are
+        self._placed: dict[str, tuple[int, str]] = {}  # the places and ids of their items
         self._asked: dict[str, str] = {}  # their approvals,
         self._unanswered: set[str] = set()  # and those of them that wait
         self._usage: JsonObject = {}
@@ -124,8 +126,8 @@ class ResponseWriter:
                 self._unanswered.discard(call_id)
             case Note(text):
                 self._add_note(text)
-            case Ended(ending, at=at):
-                self._end(ending, at)
+            case Ended(ending):
+                self._end(ending)
             case Failed(fault):
                 self.fail(fault)
             case Gap():
@@ -181,22 +183,22 @@ class ResponseWriter:
             self._emit("response.created", {"response": self.response})
             self._emit("response.in_progress", {"response": self.response})
 
-    def _end(self, ending: Ending, at: float) -> None:
+    def _end(self, ending: Ending) -> None:
         reason = _INCOMPLETE.get(self._output.finish) if ending is Ending.DONE else None
         is_whole = ending is not Ending.INTERRUPTED and reason is None
         self._output.close("completed" if is_whole else "incomplete")
         self._cut_calls()
         if reason is not None:
             self.response["incomplete_details"] = {"reason": reason}
-        self._complete("completed" if is_whole else "incomplete" if reason else "cancelled", at)
+        self._complete("completed" if is_whole else "incomplete" if reason else "cancelled")
 
-    def _complete(self, status: str, at: float | None = None) -> None:
+    def _complete(self, status: str) -> None:
         self._output.close()
         self.is_over = True
         usage = to_usage(self._usage) if self._usage else None
         self.response |= {"status": status, "usage": usage}
         if status == "completed":
-            self.response["completed_at"] = int(self._now() if at is None else at)
+            self.response["completed_at"] = int(self._now())
         if self._on_end is not None:
             self._on_end(self.response)
         kind = status if status in ("completed", "failed") else "incomplete"
@@ -205,6 +207,11 @@ class ResponseWriter:
     def _emit(self, kind: str, data: JsonObject) -> None:
         if self._emit_event is not None:
             self._emit_event(kind, {"type": kind, "sequence_number": self._sequence, **data})
+            self._sequence += 1
+
+    def _emit_text(self, head: bytes, text: str) -> None:
+        if self._emit_delta is not None:
+            self._emit_delta(self._sequence, head, text)
             self._sequence += 1
 
     def _add_note(self, text: str) -> None:
@@ -223,8 +230,9 @@ class ResponseWriter:
             self._show_call(id_)
 
     def _show_call(self, id_: str) -> None:
-        item = self._to_item(id_)
-        at = self._placed[id_] = self._output.add_item({**item, "arguments": ""})
+        item = {"id": self._output.make_id("mcp"), **self._to_item(id_)}
+        at = self._output.add_item({**item, "arguments": ""})
+        self._placed[id_] = (at, str(item["id"]))
         where: JsonObject = {"item_id": item["id"], "output_index": at}
         self._emit("response.mcp_call.in_progress", where)
         self._emit("response.mcp_call_arguments.delta", {**where, "delta": item["arguments"]})
@@ -234,7 +242,7 @@ class ResponseWriter:
         data = self._running[id_]
         asked: JsonObject = {"approval_request_id": _request_id(self._asked[id_])} if id_ in self._asked else {}
         return {
-            "id": _item_id(id_), "type": "mcp_call", "status": "in_progress", "server_label": LABEL,
+            "type": "mcp_call", "status": "in_progress", "server_label": LABEL,
             "name": data["tool"], "arguments": _arguments(data), "output": None, **asked,
         }  # fmt: skip
 
@@ -244,8 +252,8 @@ class ResponseWriter:
         if id_ not in self._placed:
             self._output.close()
             self._show_call(id_)
-        at = self._placed.pop(id_)
-        item = self._to_item(id_)
+        at, item_id = self._placed.pop(id_)
+        item = {"id": item_id, **self._to_item(id_)}
         is_failure = data.get("state") == "error"
         if is_failure:
             content: list[Json] = [{"type": "text", "text": output}]
@@ -273,8 +281,8 @@ class ResponseWriter:
 
     def _cut_calls(self) -> None:
         """End the items of calls whose results did not come."""
-        for id_, at in self._placed.items():
-            self._output.finish_item(at, {**self._to_item(id_), "status": "incomplete"})
+        for id_, (at, item_id) in self._placed.items():
+            self._output.finish_item(at, {"id": item_id, **self._to_item(id_), "status": "incomplete"})
         self._placed.clear()
 
 
@@ -337,10 +345,6 @@ def _find_code(fault: ChatFault) -> str:
 
 def _number(value: Json) -> int:
     return int(value) if isinstance(value, int | float) and not isinstance(value, bool) else 0
-
-
-def _item_id(call: str) -> str:
-    return f"mcp_{call.removeprefix('call_')}"
 
 
 def _request_id(approval: str) -> str:

@@ -24,8 +24,10 @@ from toolyard.gateway.protocols.responses.input_items import (
     PROTOCOL,
     InputReader,
     flat_name,
+    is_reference,
     join_path,
     list_items,
+    resolve_references,
 )
 from toolyard.gateway.tool_calls.rounds import CallKeys
 from toolyard.message import Message
@@ -122,11 +124,21 @@ def check_request(sent: JsonObject) -> tuple[str, str]:
     return str(sent.get("previous_response_id") or ""), str(conversation or "")
 
 
-def parse_request(sent: JsonObject, before: list[JsonObject] | None = None) -> ResponsesRequest:
-    """Read a request; ``before`` are the items of the conversation that it goes on with. Raises ChatFailed."""
+def list_references(sent: JsonObject) -> list[str]:
+    """Return the ids of earlier items that the input of a request names in place of them. Raises ChatFailed."""
+    return [str(item.get("id")) for item in list_items(sent.get("input", [])) if is_reference(item)]
+
+
+def parse_request(
+    sent: JsonObject, before: list[JsonObject] | None = None, named: list[JsonObject] | None = None
+) -> ResponsesRequest:
+    """Read a request; ``before`` are the items of the conversation that it goes on with. Raises ChatFailed.
+
+    ``named``: the items that its input may name.
+    """
     _, conversation = check_request(sent)
     tools = _Tools(sent)
-    items = list_items(sent.get("input", []))
+    items = resolve_references(list_items(sent.get("input", [])), [*(named or []), *(before or [])])
     reader = InputReader()
     if instructions := sent.get("instructions"):
         instructions = [{"role": "system", "content": instructions}] if isinstance(instructions, str) else instructions

@@ -10,7 +10,7 @@ clients send that back unread. The same holds for a summary of ours (``compactio
 
 import base64
 import binascii
-from collections.abc import Mapping
+from http import HTTPStatus
 from typing import Final
 
 import orjson
@@ -30,8 +30,7 @@ _DETAILS: Final = "toolyard.reasoning."
 _SUMMARY: Final = "toolyard.compaction."
 _ROLES = ("user", "assistant", "system", "developer")
 _TEXTS = ("input_text", "output_text", "text", "refusal", "summary_text", "reasoning_text")
-_REFERENCE: Final = "item_reference"  # to an item that is stored here
-_IGNORED = (_REFERENCE, "mcp_list_tools", "mcp_approval_request", "mcp_approval_response", "compaction_trigger")
+_IGNORED = ("mcp_list_tools", "mcp_approval_request", "mcp_approval_response", "compaction_trigger")
 
 
 def join_path(param: str, key: str) -> str:
@@ -64,19 +63,28 @@ def list_items(value: Json, param: str = "input") -> list[JsonObject]:
     return objects(value)
 
 
-def find_references(body: JsonObject) -> frozenset[str]:
-    """Return the ids of the stored items that a request refers to."""
-    items = objects(as_list(body.get("input")))
-    return frozenset(str(item.get("id")) for item in items if item.get("type") == _REFERENCE)
+def is_reference(item: JsonObject) -> bool:
+    """Return whether an item only names one of an earlier response."""
+    return item.get("type") == "item_reference" or (item.get("type") is None and "role" not in item)
 
 
-def resolve_references(body: JsonObject, known: Mapping[Json, JsonObject]) -> JsonObject:
-    """Return a request with ``known`` items, by their ids, in the place of references. Raises ChatFailed."""
-    made = [
-        known.get(item.get("id"), item) if item.get("type") == _REFERENCE else item
-        for item in list_items(body.get("input"))
-    ]
-    return body | {"input": [*made]}
+def response_of(item: str) -> str:
+    """Return the id of the response that an item of ours is of."""
+    return f"resp_{item.partition('_')[2].rpartition('_')[0]}"
+
+
+def resolve_references(items: list[JsonObject], known: list[JsonObject]) -> list[JsonObject]:
+    """Return items with those of earlier responses in place of their names. Raises ChatFailed."""
+    by_id: dict[Json, JsonObject] = {item["id"]: item for item in known if isinstance(item.get("id"), str)}
+    return [_resolve(item, by_id, f"input[{at}]") if is_reference(item) else item for at, item in enumerate(items)]
+
+
+def _resolve(item: JsonObject, by_id: dict[Json, JsonObject], param: str) -> JsonObject:
+    found = by_id.get(item.get("id")) if isinstance(item.get("id"), str) else None
+    if found is None:
+        message = Message("Item with id '{id}' not found.", id=str(item.get("id"))[:100])
+        raise bad_request(message, "item_not_found", HTTPStatus.NOT_FOUND, param=join_path(param, "id"))
+    return found
 
 
 class InputReader:

@@ -9,20 +9,19 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+import orjson
+
 from toolyard.gateway.protocols.chat_body import as_list, as_object, objects
 from toolyard.gateway.protocols.responses.input_items import FORMAT, PROTOCOL, seal_details
-from toolyard.gateway.reply.chunks import Chunk, read_text
+from toolyard.gateway.reply.chunks import Chunk, only_text, read_text
 from toolyard.gateway.sse import data_of
 from toolyard.protocol.json import Json, JsonObject, json_bytes, json_value
 
 Emit = Callable[[str, JsonObject], None]
+EmitText = Callable[[bytes, str], None]
+"""Takes the fields of a delta of text, and the text."""
 _WRITTEN: Final = {"function": "arguments", "custom": "input"}
 _CALL_EVENTS: Final = {"function": "function_call_arguments", "custom": "custom_tool_call_input"}
-
-
-def response_of_item(id_: str) -> str:
-    """Return the id of the response that made an item, from the id of the item; of calls of ours it says nothing."""
-    return f"resp_{id_.partition('_')[2][:-2]}"
 
 
 @dataclass(slots=True)
@@ -35,6 +34,7 @@ class _Part:
     logprobs: list[Json] = field(default_factory=list)
     annotations: list[Json] = field(default_factory=list)
     place: Json = None  # of the detail that it was begun with
+    head: bytes = b""  # the fields of its events, as JSON
 
     def to_json(self) -> JsonObject:
         text = "".join(self.texts)
@@ -71,11 +71,13 @@ class _Open:
 
 
 class OutputWriter:
-    def __init__(self, response: str, emit: Emit, namespaces: Mapping[str, tuple[str, str]]) -> None:
+    def __init__(
+        self, response: str, emit: Emit, emit_text: EmitText, namespaces: Mapping[str, tuple[str, str]]
+    ) -> None:
         """``response``: the end of its id; those of its items are made from it, so that all readers get the same."""
         self.items: list[Json] = []
         self.finish = ""  # the model's finish reason
-        self._id, self._emit, self._namespaces = response, emit, namespaces
+        self._id, self._emit, self._emit_text, self._namespaces = response, emit, emit_text, namespaces
         self._open: _Open | None = None
         self._calls: dict[Json, _ClientCall] = {}  # the newest of each index in the chunks
         self._waiting: list[_ClientCall] = []  # their items begin when the one before is done
@@ -89,11 +91,15 @@ class OutputWriter:
         return "".join(map(str, [*texts, *(opened.texts if opened and opened.kind == "output_text" else [])]))
 
     @property
+    def _part(self) -> _Part | None:
+        return self._open.part if self._open is not None else None
+
+    @property
     def is_in_message(self) -> bool:
         return self._open is not None and self._open.item["type"] == "message"
 
-    def _make_id(self, prefix: str) -> str:
-        return f"{prefix}_{self._id}{len(self.items):02x}"  # ``response_of_item`` reads it
+    def make_id(self, prefix: str) -> str:
+        return f"{prefix}_{self._id}_{len(self.items)}"
 
     def add_item(self, item: JsonObject) -> int:
         self.items.append(item)
@@ -128,6 +134,7 @@ class OutputWriter:
         is_summary = kind == "summary_text"
         parts = as_list(opened.item["summary"] if is_summary else opened.item.setdefault("content", []))
         part = opened.part = _Part(kind, len(parts), place=place)
+        part.head = json_bytes(self._locate(opened, part))[1:-1]
         name = "reasoning_summary_part" if is_summary else "content_part"
         self._emit(f"response.{name}.added", {**self._locate(opened, part), "part": part.to_json()})
         return part
@@ -160,7 +167,12 @@ class OutputWriter:
     # --- what the model writes
 
     def take_chunk(self, chunk: Chunk) -> None:
-        data = chunk.data or json_value(data_of(chunk.raw) or b"{}")
+        data = chunk.data or orjson.loads(data_of(chunk.raw) or b"{}")
+        part = self._part
+        if part is not None and part.kind == "output_text" and (text := only_text(data)) and not _has_logprobs(data):
+            part.texts.append(text)
+            self._emit_text(part.head, text)  # nearly all chunks are such, so they are not written as objects
+            return
         for choice in objects(data.get("choices"))[:1]:
             delta = as_object(choice.get("delta"))
             self._take_reasoning(delta)
@@ -179,7 +191,7 @@ class OutputWriter:
         if self._open is not None and self._open.item["type"] == "message":
             return self._open
         self.close()
-        item: JsonObject = {"id": self._make_id("msg"), "type": "message", "status": "in_progress"}
+        item: JsonObject = {"id": self.make_id("msg"), "type": "message", "status": "in_progress"}
         return self._open_item({**item, "role": "assistant", "content": []})
 
     def add_text(self, text: str, logprobs: list[JsonObject] | None = None) -> None:
@@ -224,7 +236,7 @@ class OutputWriter:
         item = native.get("item")
         if native.get("protocol") == PROTOCOL and isinstance(item, dict):
             self.close()
-            item = item if isinstance(item.get("id"), str) else {**item, "id": self._make_id("item")}
+            item = item if isinstance(item.get("id"), str) else {**item, "id": self.make_id("item")}
             self.finish_item(self.add_item(item), item)
 
     # --- reasoning
@@ -255,7 +267,7 @@ class OutputWriter:
         if opened is not None and opened.item["type"] == "reasoning" and (not is_named or opened.item["id"] == id_):
             return opened
         self.close()
-        item: JsonObject = {"id": id_ if is_named else self._make_id("rs"), "type": "reasoning", "summary": []}
+        item: JsonObject = {"id": id_ if is_named else self.make_id("rs"), "type": "reasoning", "summary": []}
         return self._open_item(item)
 
     def _close_reasoning(self, opened: _Open) -> None:
@@ -288,7 +300,7 @@ class OutputWriter:
             known.written.append(text)
 
     def _make_call_id(self) -> str:
-        return f"call_{self._id}{len(self.items) + len(self._waiting):02x}"
+        return f"call_{self._id}_{len(self.items) + len(self._waiting)}"
 
     def _begin_client_call(self, call: _ClientCall) -> None:
         opened = self._open
@@ -302,7 +314,7 @@ class OutputWriter:
         namespace, name = self._namespaces.get(call.name, ("", call.name))
         is_custom = call.kind == "custom"
         item: JsonObject = {
-            "id": self._make_id("ctc" if is_custom else "fc"),
+            "id": self.make_id("ctc" if is_custom else "fc"),
             "type": "custom_tool_call" if is_custom else "function_call",
             "status": "in_progress", "call_id": call.id, "name": name,
         }  # fmt: skip
@@ -323,6 +335,10 @@ class OutputWriter:
         done |= {"name": opened.item["name"]} if call.kind == "function" else {}
         self._emit(f"response.{_CALL_EVENTS[call.kind]}.done", done)
         self.finish_item(opened.at, {**opened.item, key: text, "status": status})
+
+
+def _has_logprobs(chunk: JsonObject) -> bool:
+    return any(choice.get("logprobs") for choice in objects(chunk.get("choices")))
 
 
 def _is_whole(call: _ClientCall) -> bool:

@@ -27,6 +27,10 @@ _USUAL: Final[JsonObject] = {
     "top_p": 1.0, "truncation": "disabled", "user": None, "presence_penalty": 0.0, "frequency_penalty": 0.0,
     "background": False, "store": True,
 }  # fmt: skip
+_DELTA: Final = (
+    b'event: response.output_text.delta\ndata: {"type":"response.output_text.delta","sequence_number":%d,%b,'
+    b'"delta":%b,"logprobs":[]}\n\n'
+)
 _COME_BACK: Final = "\nOnce it is allowed, send the same request again within 10 minutes: it goes on from here.\n"
 
 
@@ -77,11 +81,17 @@ class ResponsesRendering:
         described = describe_response(response_id(log, self.number), log.record.started, self.asked)
         return described | {"previous_response_id": self.previous or None}
 
-    def open_writer(self, log: TurnLog, emit: Callable[[str, JsonObject], None] | None = None) -> ResponseWriter:
+    def open_writer(
+        self,
+        log: TurnLog,
+        emit: Callable[[str, JsonObject], None] | None = None,
+        emit_text: Callable[[int, bytes, str], None] | None = None,
+    ) -> ResponseWriter:
         return ResponseWriter(
             self.describe(log),
             emit=emit,
-            now=self.now,
+            emit_text=emit_text,
+            now=lambda: log.record.ended or self.now(),
             on_end=lambda response: self.on_end(log, self, response),
             namespaces=self.asked.namespaces,
             asks_approval=self.asked.asks_approval,
@@ -98,7 +108,7 @@ class _StreamWriter:
     def __init__(self, rendering: ResponsesRendering, log: TurnLog) -> None:
         self._pieces: list[bytes] = []
         self._after = rendering.after
-        self._writer = rendering.open_writer(log, self._emit)
+        self._writer = rendering.open_writer(log, self._emit, self._emit_text)
 
     @property
     def is_over(self) -> bool:
@@ -116,6 +126,10 @@ class _StreamWriter:
     def _emit(self, kind: str, data: JsonObject) -> None:
         if int(str(data["sequence_number"])) > self._after:
             self._pieces.append(b"event: %b\ndata: %b\n\n" % (kind.encode(), json_bytes(data)))
+
+    def _emit_text(self, number: int, head: bytes, text: str) -> None:
+        if number > self._after:
+            self._pieces.append(_DELTA % (number, head, json_bytes(text)))
 
 
 class ResponseAnswer:

@@ -19,7 +19,7 @@ from uuid import uuid4
 from toolyard.engine.approvals import Approvals
 from toolyard.engine.clock import Clock
 from toolyard.engine.ownership import IsAlive, is_owner_alive
-from toolyard.engine.responses import OPEN, KeptResponse, KeptResponses, ResponseState
+from toolyard.engine.responses import MAX_CHAIN, OPEN, KeptResponse, KeptResponses, ResponseState
 from toolyard.gateway.chats import Chat
 from toolyard.gateway.client_request import EXTENSION, OFFER_HEADER, ClientRequest
 from toolyard.gateway.faults import ChatFailed, ChatFault, bad_request
@@ -33,13 +33,13 @@ from toolyard.gateway.protocols.responses.client_request import (
     TURN_HEADER,
     ResponsesRequest,
     check_request,
+    list_references,
     parse_request,
     read_turn,
     strip_chat_headers,
 )
 from toolyard.gateway.protocols.responses.forwarded import pass_on
-from toolyard.gateway.protocols.responses.input_items import find_references, resolve_references, seal_summary
-from toolyard.gateway.protocols.responses.output_items import response_of_item
+from toolyard.gateway.protocols.responses.input_items import response_of, seal_summary
 from toolyard.gateway.protocols.responses.rendering import ResponsesRendering, response_id
 from toolyard.gateway.reply.chunks import read_text
 from toolyard.gateway.turns.display import Show
@@ -61,7 +61,6 @@ BACKGROUND_S: Final = 86_400.0  # for which a turn in the background goes on aft
 MAX_BACKGROUND: Final = 200  # responses whose events can be read again
 _CLOSE_S = 5.0
 _TRIES = 3
-_MAX_REFERENCED = 500  # responses of one request
 
 
 @dataclass(slots=True)
@@ -96,9 +95,8 @@ class ResponseTurns:
     ) -> ClientAnswer:
         """Answer a request; ``sent.body`` is as its client sent it. Faults are answers too."""
         try:
-            sent = await self._resolve_references(sent)
             previous, before = await self._load_before(sent, session)
-            asked = parse_request(sent.body, before)
+            asked = parse_request(sent.body, before, await self._load_named(sent))
             if asked.answers:
                 return await self._go_on(sent, asked, previous)
             if asked.is_background:
@@ -153,17 +151,18 @@ class ResponseTurns:
             raise _previous_not_found(previous or conversation)
         return newest.id, items
 
-    async def _resolve_references(self, sent: ClientRequest) -> ClientRequest:
-        """Put stored items in the place of references to them; one to what is not kept stays, and says nothing."""
-        named = find_references(sent.body)
-        if not named:
-            return sent
-        await self._wait_for_storing()
-        known: dict[Json, JsonObject] = {}
-        for response in sorted(set(map(response_of_item, named)))[:_MAX_REFERENCED]:
-            kept = await self._kept.get(sent.caller, response)
-            known |= {item["id"]: item for item in (kept.output if kept else ()) if item.get("id") in named}
-        return replace(sent, body=resolve_references(sent.body, known))
+    async def _load_named(self, sent: ClientRequest) -> list[JsonObject]:
+        """Return the items of the responses whose items a request names."""
+        named = dict.fromkeys(map(response_of, list_references(sent.body)))
+        if named:
+            await self._wait_for_storing()
+        found = [await self._kept.get(sent.caller, id_) for id_ in list(named)[:MAX_CHAIN]]
+        return [item for one in found if one is not None for item in (*one.items, *one.output)]
+
+    async def _parse_again(self, sent: ClientRequest) -> ResponsesRequest:
+        """Read the request of a stored response once more. Raises ChatFailed."""
+        _, before = await self._load_before(sent, None)
+        return parse_request(sent.body, before, await self._load_named(sent))
 
     async def _wait_for_storing(self) -> None:
         """Wait until the responses that clients have by now are stored."""
@@ -202,7 +201,7 @@ class ResponseTurns:
         if kept is None or not kept.request:
             raise _turn_is_over()
         again = _to_sent(kept)
-        asked = parse_request(again.body, (await self._load_before(again, None))[1])
+        asked = await self._parse_again(again)
         return await self._chat.start(replace(_to_chat(again, asked), is_repeat=True), BACKGROUND_S)
 
     # --- in the background
@@ -251,7 +250,7 @@ class ResponseTurns:
             return  # another host was faster
         again = _to_sent(kept)
         try:
-            asked = parse_request(again.body, (await self._load_before(again, None))[1])
+            asked = await self._parse_again(again)
             chat = replace(_to_chat(again, asked), is_repeat=True, turn=f"chat_{kept.id.removeprefix('resp_')}")
             log = await self._chat.start(chat, BACKGROUND_S)
         except ChatFailed as failed:
@@ -366,7 +365,8 @@ class ResponseTurns:
         """Estimate the tokens of a request, with the tools that it would be offered. Faults are answers too."""
         try:
             _, before = await self._load_before(sent, None)
-            tokens = await self._chat.estimate_tokens(_to_chat(sent, parse_request(sent.body, before)))
+            asked = parse_request(sent.body, before, await self._load_named(sent))
+            tokens = await self._chat.estimate_tokens(_to_chat(sent, asked))
         except ChatFailed as failed:
             return render_failure(CHAT, failed.fault)
         counted: JsonObject = {"object": "response.input_tokens", "input_tokens": tokens}
@@ -376,7 +376,7 @@ class ResponseTurns:
         """Return the summary of a conversation, written by its model. Faults are answers too."""
         try:
             _, before = await self._load_before(sent, None)
-            asked = parse_request(sent.body, before)
+            asked = parse_request(sent.body, before, await self._load_named(sent))
             request = asked.body
             if not request["model"]:
                 raise bad_request(Message("'model' is missing: it writes the summary"), param="model")
@@ -420,7 +420,7 @@ def _name_items(response: str, items: list[JsonObject]) -> list[JsonObject]:
         part = "output_text" if item.get("role") == "assistant" else "input_text"
         texts: list[Json] = [{"type": part, "text": content}]
         parts: JsonObject = {"content": texts} if isinstance(content, str) else {}
-        made.append({"id": f"in_{hex_}{at:02x}", **item, "type": kind, **parts})
+        made.append({"id": f"in_{hex_}_{at}", **item, "type": kind, **parts})
     return made
 
 
