@@ -17,11 +17,11 @@ from tests.waiting import wait_for_value
 from toolyard.cli import toolyard
 from toolyard.config import HOST_FILE, load_config
 from toolyard.errors import ConfigError, UsageError
-from toolyard.importing.source import VcpInstall
 from toolyard.importing.vcp import CALLER, ImportReport, VcpImport
 from toolyard.protocol.records.task_record import TaskState, write_result
 from toolyard.protocol.store import Query
 from toolyard.protocol.tool import Origin
+from toolyard.vcp.installation import read_installation
 from toolyard.yard.yard import Yard
 
 pytestmark = pytest.mark.requirement("import:vcp")
@@ -114,7 +114,7 @@ class Home:
 
     async def take(self, source: Path, **how: Any) -> ImportReport:
         async with self.yard() as yard:
-            return await VcpImport(yard, VcpInstall(source), clock=FakeClock(), **how).run()
+            return await VcpImport(yard, read_installation(source), clock=FakeClock(), **how).run()
 
 
 @pytest.fixture
@@ -367,4 +367,4 @@ def test_the_command_reports_as_json_and_refuses_other_folders(install: Path, ho
     assert {"what": "plugin", "name": "EchoTool", "why": ""} in report["took"]
     assert report["dry_run"] is True
     with pytest.raises(UsageError, match="no folder called Plugin"):
-        VcpInstall(home.project)
+        read_installation(home.project)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import click
 
 from toolyard import __version__
-from toolyard.cli.common_options import Command, CommonOptions, common_options
+from toolyard.cli.common_options import Command, CommonOptions, common_options, complete_folders
 from toolyard.cli.login import print_qr_code
 from toolyard.cli.plugin_targets import warn_about_broken
 from toolyard.cli.server_options import ServeOptions, database_option, serve_options
@@ -38,9 +38,12 @@ _EXAMPLE = "example"
 @serve_options
 @click.option("--qr", "shows_qr", is_flag=True, help="Show a login link for a phone as a QR code.")
 @database_option("PostgreSQL database shared by several hosts.  [default: the setting 'database']")
+@click.option("--vcp", metavar="DIR", shell_complete=complete_folders, help="VCPToolBox installation to use in place.")
 @click.option("--example", is_flag=True, help="Serve a small example project, created beside the home.")
 @common_options
-def command(common: CommonOptions, serve: ServeOptions, shows_qr: bool, database: str | None, example: bool) -> None:
+def command(
+    common: CommonOptions, serve: ServeOptions, shows_qr: bool, database: str | None, vcp: str | None, example: bool
+) -> None:
     """Run the server: HTTP and WebSocket on one port, until SIGTERM, SIGHUP or Ctrl-C.
 
     On shutdown, running work has up to 20 s to finish; a second signal stops it at once.
@@ -48,10 +51,12 @@ def command(common: CommonOptions, serve: ServeOptions, shows_qr: bool, database
     \b
     toolyard serve
     toolyard serve --port 7000 --project my-project
+    toolyard serve --vcp /path/to/VCPToolBox
     toolyard serve --example
     toolyard serve --host 0.0.0.0 --allow-remote --tls-self-signed --qr
     """
     protect_memory()
+    common = common._replace(vcp=vcp or common.vcp)
     if example:
         common = _use_example_project(common)
     import uvloop

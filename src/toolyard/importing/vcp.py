@@ -25,13 +25,13 @@ from toolyard.dialects.vcp_install import (
 from toolyard.engine.clock import Clock, SystemClock
 from toolyard.engine.runner import check_call
 from toolyard.errors import ToolyardError
-from toolyard.importing.source import VcpInstall, find_packages, find_words, mentions_variable
 from toolyard.message import Message
 from toolyard.own_command import OwnCommand
+from toolyard.plugins.package.code_names import find_packages, find_words, mentions_variable
 from toolyard.plugins.package.config_env import is_secret_name, parse_config
 from toolyard.plugins.package.environment import HOST_KEYS, RESERVED
 from toolyard.plugins.package.install import install_plugin
-from toolyard.plugins.package.plugin import Origin, read_plugin_files, read_signature
+from toolyard.plugins.package.plugin import Origin
 from toolyard.protocol.access import Effect, Mode
 from toolyard.protocol.envelope import Failure
 from toolyard.protocol.json import Json
@@ -43,6 +43,7 @@ from toolyard.protocol.records.task_record import KIND, Task, is_valid_id, state
 from toolyard.protocol.store import Query
 from toolyard.protocol.tool import Origin as CallOrigin
 from toolyard.protocol.tool import ToolCall
+from toolyard.vcp.installation import Installation
 from toolyard.workspace.home_folder import make_private_folder
 from toolyard.yard.yard import Yard
 
@@ -88,7 +89,7 @@ class ImportReport:
 @dataclass(slots=True)
 class VcpImport:
     yard: Yard
-    source: VcpInstall
+    source: Installation
     dry: bool = False
     trust: bool = False
     clock: Clock = SystemClock()  # noqa: RUF009 it has no state
@@ -107,18 +108,13 @@ class VcpImport:
     async def _import_plugins(self, report: ImportReport) -> dict[Path, Manifest]:
         """Import plugins; return those that were taken, now or before, by their source folders."""
         taken: dict[Path, Manifest] = {}
-        for folder in self.source.find_plugins():
-            signature = read_signature(folder)
-            files = read_plugin_files(folder, signature, None) if signature else None
-            if files is None:
-                report.leave(ItemKind.PLUGIN, folder.name, "it has no manifest")
-            elif files.manifest is None:
-                wrong = "; ".join(str(one) for one in files.problems if not one.warning)
-                report.leave(ItemKind.PLUGIN, folder.name, f"its manifest cannot be used: {wrong}")
-            elif why := self._find_blocker(files.manifest):
-                report.leave(ItemKind.PLUGIN, files.manifest.name, why)
-            elif self._copy_plugin(report, folder, files.manifest, blocked=files.blocked):
-                taken[folder] = files.manifest
+        for plugin in self.source.plugins:
+            if plugin.manifest is None:
+                report.leave(ItemKind.PLUGIN, plugin.name, plugin.problem)
+            elif why := self._find_blocker(plugin.manifest):
+                report.leave(ItemKind.PLUGIN, plugin.name, why)
+            elif self._copy_plugin(report, plugin.folder, plugin.manifest, blocked=not plugin.is_enabled):
+                taken[plugin.folder] = plugin.manifest
         if not self.dry:
             self.yard.plugins.plugins.refresh()
             if self.trust:
@@ -176,8 +172,8 @@ class VcpImport:
 
     def _import_variables(self, report: ImportReport, manifests: dict[Path, Manifest]) -> None:
         """Import the variables that a plugin names and that are no secrets, into the host's file for plugins."""
-        variables, problems = self.source.read_variables()
-        for problem in problems:
+        variables = self.source.variables
+        for problem in self.source.problems:
             report.leave(ItemKind.FILE, CONFIG, problem)
         sources = {manifest.name: (manifest, find_words(folder)) for folder, manifest in manifests.items()}
         shared: dict[str, str] = {}

@@ -130,6 +130,10 @@ class PluginHost:
             raise Failure(cause, message, hint=Message("The owner of this machine can fix that."))
         return plugin, plugin.manifest
 
+    def find_project(self, plugin: Plugin) -> Path:
+        """Return what is the project to a plugin: for one of a VCPToolBox installation that is the installation."""
+        return plugin.installation or self.host_environment.project
+
     def environment(self, plugin: Plugin, manifest: Manifest) -> Environment:
         others = self.plugins.keys_of_others(plugin.name)
         return build_environment(
@@ -168,7 +172,7 @@ class PluginHost:
         """
         profile = self._profile_of(plugin, access, cache)
         if access is not None:
-            make_granted_folders(self.host_environment.project, access.write)
+            make_granted_folders(self.find_project(plugin), access.write)
         minimum = manifest.access.minimum if manifest.access else ConfinementLevel.NONE
         self.policy.require_level(plugin.name, profile, minimum)
         return profile
@@ -177,7 +181,7 @@ class PluginHost:
         if access is None:
             return None
         own = [data_folder(self.host_environment.home, plugin.name), *([cache] if cache else [])]
-        project = self.host_environment.project
+        project = self.find_project(plugin)
         profile = build_profile(plugin, access, project=project, own=own, protected=self.policy.protected)
         return replace(profile, own_processes=self.policy.own_processes)
 
@@ -200,14 +204,14 @@ class PluginHost:
             links = {path: lead for path, lead in links.items() if lead in reached}
         except Failure as failure:
             confinement = Confinement(ConfinementLevel.NONE, (failure.message,))
-        missing = self.list_missing_paths(access)
+        missing = self.list_missing_paths(plugin, access)
         reach += (describe_missing_paths(missing),) if missing else ()
         reach += describe_links(links)
         return AccessOption(choice=plugin.access, reach=reach, confinement=confinement)
 
-    def list_missing_paths(self, access: Access | None) -> tuple[str, ...]:
+    def list_missing_paths(self, plugin: Plugin, access: Access | None) -> tuple[str, ...]:
         """Return the paths that an access lets a plugin write, and that do not exist and are not created either."""
-        return list_missing_paths(self.host_environment.project, access.write) if access else ()
+        return list_missing_paths(self.find_project(plugin), access.write) if access else ()
 
     def list_missing_settings(self, plugin: Plugin) -> tuple[str, ...]:
         """Return the required settings of a plugin that are not set."""
@@ -228,7 +232,7 @@ class PluginHost:
         manifest = plugin.manifest
         if manifest is None:
             return ()
-        settings, paths = self.list_missing_settings(plugin), self.list_missing_paths(manifest.access)
+        settings, paths = self.list_missing_settings(plugin), self.list_missing_paths(plugin, manifest.access)
         return (
             *([describe_missing_settings(settings, plugin.folder)] if settings else []),
             *self.environment(plugin, manifest).problems,
@@ -237,7 +241,7 @@ class PluginHost:
 
     def working_folder(self, plugin: Plugin) -> str:
         """Return the folder in which a plugin runs, relative to the project; ``.`` for one outside it."""
-        folder, project = plugin.folder.resolve(), self.host_environment.project
+        folder, project = plugin.folder.resolve(), self.find_project(plugin)
         return folder.relative_to(project).as_posix() if folder.is_relative_to(project) else "."
 
     def make_data_folder(self, name: str) -> None:
@@ -305,7 +309,7 @@ class PluginTool:
             self._host.settings(plugin, manifest),
             launch.profile,
             self._host.host_environment.own_command,
-            self._host.list_missing_paths(access),
+            self._host.list_missing_paths(plugin, access),
             self._host.network.find_refused_host(plugin.name, refusals),
         )
 

@@ -124,9 +124,8 @@ class PluginSource:
             )
         published = replace(plugin, publish_keys=plugin.fingerprint.publish_keys)
         own = self.host.environment(published, manifest)
-        links = list_plugin_links(
-            plugin, manifest, list_config_paths(plugin.config), self.host.host_environment.project
-        )
+        project = plugin.installation or self.host.host_environment.project
+        links = list_plugin_links(plugin, manifest, list_config_paths(plugin.config), project)
         keys = {*own.values, *build_call_variables(manifest, request_address="", callback_base="")}
         return PluginReview(
             review=self.trust.review(plugin, keys, links),
@@ -229,7 +228,7 @@ class PluginSource:
         config = self._config
         self._trust = Trust(config.home, folders=_list_trusted_folders(config))
         plugins = Plugins(
-            () if self._outside.safe else list_roots(config.project, config.home, config.plugin_folders),
+            () if self._outside.safe else list_roots(config.project, config.home, config.plugin_folders, config.vcp),
             home=config.home,
             project=config.project.resolve(),
             trust=self._trust,
@@ -348,7 +347,7 @@ def build_policy(config: Config) -> "ConfinementPolicy":
     from toolyard.plugins.package.discovery import list_roots
     from toolyard.plugins.package.plugin_access import ConfinementPolicy, ProtectedFolders
 
-    roots = list_roots(config.project, config.home, config.plugin_folders)
+    roots = list_roots(config.project, config.home, config.plugin_folders, config.vcp)
     return ConfinementPolicy(
         protected=ProtectedFolders(
             home=Path(os.path.realpath(config.home)),

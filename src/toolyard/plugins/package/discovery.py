@@ -1,9 +1,9 @@
 """Plugin discovery: the plugins as their folders have them now.
 
-Plugin roots are folders of plugin folders, searched one level deep: those given for this run, the home's, the
-project's, the shipped one; within one by name. A folder that is itself a plugin counts as one. Hidden folders are not
-looked at. A root that does not exist costs two ``stat`` calls. Of a root with more than ``MAX_FOLDERS`` the first by
-name count, and the root itself is listed with how many do not.
+Plugin roots are folders of plugin folders, searched one level deep: those given for this run, the home's, that of
+a VCPToolBox installation in place, the project's, the shipped one; within one by name. A folder that is itself a plugin
+counts as one. Hidden folders are not looked at. A root that does not exist costs two ``stat`` calls. Of a root with
+more than ``MAX_FOLDERS`` the first by name count, and the root itself is listed with how many do not.
 
 Whatever is wrong with a plugin stays with that plugin: it is listed with its problems and runs as it last was good, or
 not at all.
@@ -74,6 +74,11 @@ class PluginRoot:
     folder: Path
     origin: Origin
 
+    @property
+    def installation(self) -> Path | None:
+        """The installation of VCPToolBox whose plugins these are."""
+        return self.folder.parent if self.origin is Origin.VCP else None
+
 
 class Plugins:
     def __init__(
@@ -125,16 +130,16 @@ class Plugins:
         before = {plugin.folder: plugin for plugin in self._all}
         plugins: dict[Path, Plugin] = {}
         files: dict[Path, PluginFiles] = {}
-        for folder, origin, fault in find_plugin_folders(self._roots):
+        for folder, root, fault in find_plugin_folders(self._roots):
             if fault:
                 plugins[folder] = Plugin(
-                    name=folder.name, folder=folder, origin=origin, state=PluginState.BROKEN, reason=fault.message,
+                    name=folder.name, folder=folder, origin=root.origin, state=PluginState.BROKEN, reason=fault.message,
                     problems=(fault,),
                 )  # fmt: skip
             elif signature := read_signature(folder):
                 files[folder] = self._read(folder, signature, anew=folder == again)
                 known = None if folder == again else before.get(folder)
-                plugins[folder] = self._inspect(folder, origin, files[folder], known)
+                plugins[folder] = self._inspect(folder, root, files[folder], known)
         self._files = files
         self._all = _resolve_names(tuple(plugins.values()))
         self._all = tuple(map(self._check_settings, self._all))  # when the keys of all plugins are known
@@ -198,7 +203,7 @@ class Plugins:
     def _find_links(self, plugin: Plugin) -> dict[str, str]:
         if plugin.manifest is None or plugin.access is AccessChoice.UNCONFINED:
             return {}
-        return list_plugin_links(plugin, plugin.manifest, plugin.paths, self._project)
+        return list_plugin_links(plugin, plugin.manifest, plugin.paths, plugin.installation or self._project)
 
     def _disabled_reason(self, folder: Path, name: str, files: PluginFiles) -> str:
         """Return why a plugin is disabled; empty when it is not. When that cannot be read, it is."""
@@ -211,12 +216,13 @@ class Plugins:
             return Message("it was disabled: enable it with '{command}'", command=command)
         return self._disabled.problem
 
-    def _inspect(self, folder: Path, origin: Origin, files: PluginFiles, before: Plugin | None) -> Plugin:
+    def _inspect(self, folder: Path, root: PluginRoot, files: PluginFiles, before: Plugin | None) -> Plugin:
         manifest = files.manifest
         plugin = Plugin(
             name=manifest.name if manifest else self.trust.reviewed_name(folder) or folder.name,
             folder=folder,
-            origin=origin,
+            origin=root.origin,
+            installation=root.installation,
             state=PluginState.BROKEN,
             reason=cut_message(join_messages([str(p) for p in files.problems if not p.warning]), _MAX_REASON),
             manifest=manifest,
@@ -388,12 +394,15 @@ def _compare(before: dict[Path, Plugin], after: dict[Path, Plugin]) -> Changes:
     )
 
 
-def list_roots(project: Path, home: Path, given: Sequence[Path] = ()) -> tuple[PluginRoot, ...]:
-    """Return the roots in the order in which they are searched."""
+def list_roots(
+    project: Path, home: Path, given: Sequence[Path] = (), vcp: Path | None = None
+) -> tuple[PluginRoot, ...]:
+    """Return the roots in the order in which they are searched; ``vcp`` is an installation of VCPToolBox."""
     shipped = shipped_folder()
     return (
         *(PluginRoot(folder, Origin.GIVEN) for folder in given),
         PluginRoot(home / "plugins", Origin.HOME),
+        *((PluginRoot(vcp / "Plugin", Origin.VCP),) if vcp else ()),
         PluginRoot(project / "Plugin", Origin.PROJECT),
         PluginRoot(project / "plugins", Origin.PROJECT),
         *((PluginRoot(shipped, Origin.SHIPPED),) if shipped else ()),
@@ -405,19 +414,18 @@ def shipped_folder() -> Path | None:
     return find_shipped_folder("plugins")
 
 
-def find_plugin_folders(roots: Sequence[PluginRoot]) -> Iterator[tuple[Path, Origin, PluginProblem | None]]:
+def find_plugin_folders(roots: Sequence[PluginRoot]) -> Iterator[tuple[Path, PluginRoot, PluginProblem | None]]:
     """Yield every folder that may be a plugin by its real path, each once; a dead link by its own, with a problem.
 
     A root of which some are left out is there too, with that problem.
     """
-    shipped = {os.path.realpath(root.folder) for root in roots if root.origin is Origin.SHIPPED}
+    shipped = {os.path.realpath(root.folder): root for root in roots if root.origin is Origin.SHIPPED}
     seen: set[str] = set()
     for root in roots:
         for path, problem in _list_root(os.path.realpath(root.folder)):
             if path not in seen:
                 seen.add(path)
-                origin = Origin.SHIPPED if os.path.dirname(path) in shipped else root.origin
-                yield Path(path), origin, problem
+                yield Path(path), shipped.get(os.path.dirname(path), root), problem
 
 
 def _list_root(root: str) -> Iterator[tuple[str, PluginProblem | None]]:

@@ -35,6 +35,7 @@ class Origin(StrEnum):
     HOME = "home"
     PROJECT = "project"
     GIVEN = "given"  # with --plugins
+    VCP = "vcp"  # in the installation of VCPToolBox that is used in place
 
 
 class PluginState(StrEnum):
@@ -78,6 +79,7 @@ class Plugin:
     name: str  # the folder's, when there is no manifest to tell
     folder: Path  # its real path
     origin: Origin
+    installation: Path | None = None  # of VCPToolBox, to which it belongs: the project that it knows
     state: PluginState
     reason: str = ""  # why it is not ready, or why an older version of it is still used; with what to do
     manifest: Manifest | None = None  # the last good one

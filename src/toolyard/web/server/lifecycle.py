@@ -138,7 +138,7 @@ class Server:
             self._listener = self._make_listener()
             self._serving = asyncio.create_task(self._listener.serve([listening]))
             await self._listener.ready.wait()
-            announce(self.config.home, self.internal_url, self.config.project)
+            announce(self.config.home, self.internal_url, self.config.project, self.config.vcp)
         except BaseException:
             listening.close()
             await self._opened.aclose()
