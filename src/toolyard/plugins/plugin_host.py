@@ -112,6 +112,8 @@ class PluginHost:
         plugin = self.plugins.get(name)
         if plugin is None or plugin.manifest is None or plugin.manifest.type is PluginType.STATIC:
             return None
+        if plugin.is_in_process:  # ``vcp.bridge`` has it
+            return None
         return PluginTool(self, plugin, plugin.manifest)
 
     def require_ready(self, name: str) -> tuple[Plugin, Manifest]:
