@@ -26,6 +26,7 @@ from toolyard.plugins.package.environment import (
     make_cache_folder,
     make_data_folder,
 )
+from toolyard.plugins.package.installation_view import InstallationSettings
 from toolyard.plugins.package.plugin import Plugin, PluginState
 from toolyard.plugins.package.plugin_access import (
     AccessOption,
@@ -73,6 +74,7 @@ class PluginContext:
     """The Yard as its plugins see it."""
 
     environment: HostEnvironment
+    installation: InstallationSettings | None = None  # of the VCPToolBox that is used in place
     policy: ConfinementPolicy
     intake: TaskIntake
     records: ProcessRecords
@@ -91,6 +93,7 @@ class PluginHost:
     def __init__(self, plugins: Plugins, context: PluginContext, *, children: Children, starter: Starter) -> None:
         self._context, self.plugins, self.children, self.starter = context, plugins, children, starter
         self.policy, self.host_environment = context.policy, context.environment
+        self.installation = context.installation
         self.now, self.report_progress = context.now, context.report_progress
         self.process_records = context.records
         self.network = NetworkServices()
@@ -138,8 +141,15 @@ class PluginHost:
 
     def environment(self, plugin: Plugin, manifest: Manifest) -> Environment:
         others = self.plugins.keys_of_others(plugin.name)
+        installation = self.installation if plugin.installation else None
         return build_environment(
-            manifest, plugin.config, self.host_environment, keys_of_others=others, given_keys=plugin.publish_keys
+            manifest,
+            plugin.config,
+            self.host_environment,
+            keys_of_others=others,
+            given_keys=plugin.publish_keys,
+            project=plugin.installation,
+            installation=installation.choose_for(plugin, port=self.host_environment.port) if installation else None,
         )
 
     def settings(self, plugin: Plugin, manifest: Manifest) -> tuple[PluginSetting, ...]:
@@ -184,12 +194,25 @@ class PluginHost:
             return None
         own = [data_folder(self.host_environment.home, plugin.name), *([cache] if cache else [])]
         project = self.find_project(plugin)
-        profile = build_profile(plugin, access, project=project, own=own, protected=self.policy.protected)
+        views = self._list_views(plugin)
+        profile = build_profile(plugin, access, project=project, own=own, protected=self.policy.protected, views=views)
         return replace(profile, own_processes=self.policy.own_processes)
+
+    def _list_views(self, plugin: Plugin) -> tuple[tuple[str, str], ...]:
+        if not plugin.installation or self.installation is None:
+            return ()
+        try:
+            return self.installation.list_views(plugin, self.host_environment.home)
+        except OSError as error:
+            message = Message(
+                "What {name} may see of the settings cannot be written: {error}.", name=plugin.name, error=error
+            )
+            raise Failure(Reason.START_FAILED, message) from error
 
     def list_access_options(self, plugin: Plugin, manifest: Manifest) -> tuple[AccessOption, ...]:
         """Return every decision on its access that an owner can take, with what it means on this machine."""
-        return tuple(self._describe_option(replace(plugin, access=choice), manifest) for choice in AccessChoice)
+        choices = (one for one in AccessChoice if plugin.installation or one is not AccessChoice.INSTALLATION)
+        return tuple(self._describe_option(replace(plugin, access=choice), manifest) for choice in choices)
 
     def measure_confinement(self, plugin: Plugin, manifest: Manifest) -> Confinement:
         """Return how far a plugin is confined on this machine, as its owner decided."""
