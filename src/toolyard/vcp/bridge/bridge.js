@@ -11,7 +11,7 @@
 //   http         {id, method, path, headers, body}           -> head {id, status, headers}, chunk {id, data}..., end {id}
 //   cancel {id}, taken {id} (a chunk), ping {id} -> answer {id}, stop
 //
-// and it asks: ask {id, what: "tool", ...} -> reply {id, value | error}; it tells: push {data, target}, changed {}.
+// and it asks: ask {id, what: "tool", ...} -> reply {id, value | error}; it tells: push {data, target}.
 // What plugins print goes to stderr, with the process's own stdout. Nothing here ends the process but ``stop``, the end
 // of descriptor 4, or the host.
 "use strict";
@@ -139,7 +139,7 @@ async function start(options) {
   manager = require(path.join(tree, "Plugin.js"));
   noteProblems(manager);
   await startPrompts();
-  await attempt("records", () => requireOptional("modules/toolCallRecordStore.js")?.initialize());
+  await startRecords();
   manager.setProjectBasePath(tree);
   if (store.knowledge) {
     const started = await attempt("knowledge base", async () => (await store.knowledge.initialize(), true));
@@ -162,7 +162,6 @@ async function start(options) {
   await attempt("files of others", () => requireOptional("FileFetcherServer.js")?.initialize(sockets));
   await attempt("routes", () => startRoutes(treeRequire("express")));
   injectDependencies(store);
-  manager.on("tools_changed", () => send({ type: "changed" }));
   send({ type: "ready", ms: Date.now() - began, ...listPlugins(allowed), problems });
 }
 
@@ -174,6 +173,12 @@ function loadStore() {
     return { cold: requireOptional("TDBKnowledge.js") };
   }
   return { knowledge: requireOptional("KnowledgeBaseManager.js"), cold: requireOptional("TDBKnowledge.js") };
+}
+
+async function startRecords() {
+  const records = requireOptional("modules/toolCallRecordStore.js");
+  const started = await attempt("records", async () => (await records?.initialize(), true));
+  if (records && !started) Object.assign(records, { beginRecord: () => null, finishRecord: () => null }); // calls go on
 }
 
 async function startPrompts() {

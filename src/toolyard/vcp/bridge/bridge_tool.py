@@ -60,6 +60,8 @@ class BridgeTool:
                 value = await connection.call(name, arguments)
             except BridgeError as error:
                 return _read_error(name, str(error))
+        if isinstance(value, dict) and value.keys() == {"plugin_error"}:  # VCPToolBox shows it to the model as a result
+            raise _explain_lack(connection, str(value["plugin_error"]))
         return read_plugin_result(name, {"status": "success", "result": value})
 
 
@@ -74,6 +76,14 @@ def _require_tool(name: str, connection: Connection) -> None:
         raise Failure(Reason.START_FAILED, message, hint=Message("The owner of this machine can fix that."))
     message = Message("{name} has no commands: it works on messages, or has pages of its own.", name=name)
     raise Failure(ErrorCode.NOT_FOUND, message)
+
+
+def _explain_lack(connection: Connection, error: str) -> Failure:
+    """Return the failure of a plugin, with what of VCPToolBox itself could not be loaded here."""
+    own = {name: why for name, why in connection.inventory.problems.items() if name not in connection.inventory.plugins}
+    hint = "; ".join(f"{name}: {strip_period(why)}" for name, why in own.items())
+    lacks = Message("VCPToolBox could not load all of itself here ({problems}).", problems=hint) if hint else ""
+    return Failure(ErrorCode.EXECUTION_ERROR, error, hint=lacks)
 
 
 def _read_error(name: str, text: str) -> Result:
@@ -108,5 +118,3 @@ def find_tool(bridge: Bridge, host: PluginHost, name: str) -> BridgeTool | None:
         return None
     is_tool = plugin.manifest.type is PluginType.HYBRID_SERVICE or bool(plugin.manifest.commands)
     return BridgeTool(bridge, host, plugin, plugin.manifest) if is_tool else None
-
-

@@ -14,7 +14,7 @@ import signal
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
-from typing import Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from toolyard.message import Message, join_messages
 from toolyard.plugins.process.child import DRAIN_S
@@ -79,11 +79,10 @@ class HttpHead(NamedTuple):
 
 @dataclass(slots=True)
 class HostServices:
-    """What plugins ask of the server around them."""
+    """What plugins ask of the server around them, and where their words go."""
 
     answer: AnswerAsk
     push: TakePush
-    on_change: Callable[[], None]
     log: Callable[[bytes], None]
 
 
@@ -100,6 +99,7 @@ class Connection:
         self._ready: asyncio.Future[JsonObject] = asyncio.get_running_loop().create_future()
         self._writing = asyncio.Lock()
         self._writer: asyncio.StreamWriter | None = None
+        self._opened = asyncio.Event()  # its pipes, or it has ended
         self._is_stopping = self._is_blocked = False
         self.inventory = Inventory()
         self.idle = asyncio.Event()
@@ -135,7 +135,7 @@ class Connection:
         self.inventory = _read_inventory(ready)
 
     async def call(self, tool: str, arguments: Mapping[str, Json]) -> Json:
-        """Return what VCPToolBox's ``processToolCall`` returns. Raises BridgeError or Failure; cancelled, it cancels."""
+        """Return what a tool returns. Raises BridgeError or Failure; when it is cancelled, so is the tool."""
         id_ = next(self._ids)
         self._running[id_] = tool
         self.idle.clear()
@@ -217,6 +217,7 @@ class Connection:
             reading, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), stdout)
             transport, flow = await loop.connect_write_pipe(asyncio.streams.FlowControlMixin, stdin)
             self._writer = asyncio.StreamWriter(transport, flow, None, loop)
+            self._opened.set()
             work = [asyncio.create_task(self._read(reader)), asyncio.create_task(self._watch())]
             await self._child.wait()
             await asyncio.wait(work[:1], timeout=DRAIN_S)  # for its last messages
@@ -229,6 +230,7 @@ class Connection:
                 reading.close()
             errors.read_rest()
             errors.close()
+            self._opened.set()
             self._fail_all()
 
     async def _read(self, reader: asyncio.StreamReader) -> None:
@@ -260,8 +262,6 @@ class Connection:
                 self._keep(asyncio.create_task(self._answer(message)))
             case "push":
                 self._services.push(message)
-            case "changed":
-                self._services.on_change()
 
     def _settle(self, id_: int, message: JsonObject) -> None:
         waiting = self._waiting.get(id_)
@@ -305,7 +305,8 @@ class Connection:
 
     def _fail_all(self) -> None:
         failure = self._build_failure()
-        for waiting in (self._ready, *self._waiting.values()):
+        waits: list[asyncio.Future[Any]] = [self._ready, *self._waiting.values()]
+        for waiting in waits:
             if not waiting.done():
                 waiting.set_exception(failure)
                 waiting.exception()  # it has been seen, whether or not somebody waits
@@ -318,7 +319,9 @@ class Connection:
             return Failure(Reason.CANCELLED, Message("The plugins of VCPToolBox were stopped."))
         tools = join_messages(sorted(set(self._running.values())))
         if self._is_blocked:
-            message = Message("The process of VCPToolBox's plugins did not answer for {seconds:g} s.", seconds=BLOCKED_S)
+            message = Message(
+                "The process of VCPToolBox's plugins did not answer for {seconds:g} s.", seconds=BLOCKED_S
+            )
         else:
             message = Message("The process of VCPToolBox's plugins ended.")
         if tools:
@@ -328,7 +331,8 @@ class Connection:
     # --- what goes to it ---
 
     async def _request(self, id_: int, message: JsonObject) -> Json:
-        answer = self._waiting[id_] = asyncio.get_running_loop().create_future()
+        answer: asyncio.Future[Json] = asyncio.get_running_loop().create_future()
+        self._waiting[id_] = answer
         try:
             await self._send({**message, "id": id_})
             return await answer
@@ -342,11 +346,12 @@ class Connection:
         """Write a message. Raises Failure when it is too large, or the process is gone."""
         line = json_bytes(message) + b"\n"
         if len(line) > MAX_LINE:
-            too_large = Message("It is more than the plugins of VCPToolBox take at once, {most} MiB.", most=MAX_LINE >> 20)
+            too_large = Message(
+                "It is more than the plugins of VCPToolBox take at once, {most} MiB.", most=MAX_LINE >> 20
+            )
             raise Failure(Reason.TOO_LARGE, too_large)
         async with self._writing:
-            while self._writer is None and not self.ended.done():
-                await asyncio.sleep(0)  # until its pipes are open
+            await self._opened.wait()
             if self._writer is None or self.ended.done():
                 raise self._build_failure()
             try:
@@ -388,11 +393,14 @@ def _read_inventory(ready: JsonObject) -> Inventory:
     return Inventory(
         plugins=plugins,
         preprocessors=tuple(str(name) for name in order) if isinstance(order, list) else (),
-        problems={name: str(why)[:_MAX_PROBLEM] for name, why in problems.items()} if isinstance(problems, dict) else {},
+        problems={name: str(why)[:_MAX_PROBLEM] for name, why in problems.items()}
+        if isinstance(problems, dict)
+        else {},
     )
 
 
 def _read_head(part: JsonObject) -> HttpHead:
     pairs, status = part.get("headers"), part.get("status")
-    headers = tuple((str(pair[0]), str(pair[1])) for pair in pairs if isinstance(pair, list)) if isinstance(pairs, list) else ()
+    listed = [pair for pair in pairs if isinstance(pair, list)] if isinstance(pairs, list) else []
+    headers = tuple((str(pair[0]), str(pair[1])) for pair in listed)
     return HttpHead(status if isinstance(status, int) else 502, headers)

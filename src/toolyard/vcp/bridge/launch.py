@@ -1,35 +1,43 @@
 """How the bridge process is started, and what it may reach.
 
 It reads the installation. It writes the folders that VCPToolBox's plugins share, and those of the plugins that are
-loaded: never the code of VCPToolBox, of other plugins, or of the packages. It gets VCPToolBox's own ``config.env``,
-which its code reads, and from this host the few variables that every program needs; ``PORT`` and ``Key`` lead here.
+loaded: never the code of VCPToolBox, of other plugins, or of the packages. VCPToolBox's own code reads ``config.env``
+and those of all plugins. Here it sees views: in place of the first, one whose ``PORT`` and ``Key`` lead to this host,
+without the password of the admin panel; and nothing in those of plugins that are not loaded.
 """
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
+from toolyard.confinement.program_files import list_program_trees
+from toolyard.message import Message
+from toolyard.plugins.package.config_env import edit_config
 from toolyard.plugins.package.environment import make_data_folder, temporary_folder
-from toolyard.plugins.package.fingerprint import WRITABLE
-from toolyard.plugins.package.plugin import Plugin
+from toolyard.plugins.package.fingerprint import SHARED
+from toolyard.plugins.package.installation_view import VIEWS_FOLDER
+from toolyard.plugins.package.plugin import CONFIG, Plugin
 from toolyard.plugins.package.plugin_access import (
     ConfinementPolicy,
     build_access_profile,
     find_own_place,
-    is_below,
+    list_changeable,
     make_granted_folders,
 )
 from toolyard.plugins.process.launch import Launch
 from toolyard.plugins.process.network_services import NetworkServices, add_callback
 from toolyard.protocol.access import ANY_HOST, Access
+from toolyard.protocol.envelope import Failure, Reason
 from toolyard.protocol.manifests.manifest import Limits
+from toolyard.workspace.home_folder import make_private_folder, write_private_file
 
 NAME: Final = "vcp-bridge"
 SCRIPT: Final = Path(__file__).with_name("bridge.js")
-# where VCPToolBox's own code keeps what its plugins know: beside WRITABLE, which its old plugins write too
-_STATE: Final = ("VectorStore", "config", "ToolConfigs", ".file_cache", "VCPTimedResults")
+# where VCPToolBox's own code keeps what its plugins know, beside what the plugins share
+_STATE: Final = ("VectorStore", "config", "ToolConfigs")
+_HIDDEN: Final = ("AdminUsername", "AdminPassword")  # of a panel that does not run here
 # descriptor 3 is the way out, 4 the way in: what plugins print goes with their errors, and nothing comes in from stdin
 _SHELL: Final = ("/bin/sh", "-c", 'exec "$0" "$@" 3>&1 4<&0 1>&2 0</dev/null')
 
@@ -51,18 +59,25 @@ def build_launch(host: BridgeHost, plugins: Sequence[Plugin]) -> Launch:
     """Return the launch of a process with these plugins. Raises Failure when it may not run here as confined."""
     node = next(plugin.command.argv[0] for plugin in plugins if plugin.command is not None)
     data = make_data_folder(host.home, NAME)
-    access = build_access(host, plugins)
-    policy = host.policy
-    roots = tuple(root for root in policy.protected.plugin_roots if not is_below(str(root), str(host.root)))
+    access, policy = build_access(host, plugins), host.policy
+    siblings = host.root / "Plugin"
+    protected = replace(
+        policy.protected, plugin_roots=tuple(root for root in policy.protected.plugin_roots if root != siblings)
+    )
     profile = build_access_profile(
         access,
-        read=[str(SCRIPT), *_list_node_trees(node, access, host)],
+        read=[str(SCRIPT), *list_program_trees(node, list_changeable(access, host.root, protected))],
         own=[find_own_place(data)],
         project=host.root,
-        protected=replace(policy.protected, plugin_roots=roots),
+        protected=protected,
         links={},
     )
-    profile = replace(profile, own_processes=policy.own_processes)
+    try:
+        views = tuple(_write_views(host, plugins))
+    except (OSError, ValueError) as error:
+        message = Message("What the plugins of VCPToolBox see of its settings cannot be written: {error}.", error=error)
+        raise Failure(Reason.START_FAILED, message) from error
+    profile = replace(profile, views=views, own_processes=policy.own_processes)
     policy.require_level(NAME, profile, access.minimum)
     make_granted_folders(host.root, access.write)
     launch = Launch(
@@ -74,24 +89,37 @@ def build_launch(host: BridgeHost, plugins: Sequence[Plugin]) -> Launch:
         version=" ".join(sorted(plugin.fingerprint.digest for plugin in plugins if plugin.fingerprint)),
     )
     launch = host.network.add_to(launch, NAME, access)
-    launch, _ = add_callback(launch, f"http://127.0.0.1:{host.port}")
-    return launch
+    return add_callback(launch, f"http://127.0.0.1:{host.port}")[0]
 
 
 def build_access(host: BridgeHost, plugins: Sequence[Plugin]) -> Access:
-    shared = [*sorted(WRITABLE), *_STATE, *(os.path.relpath(plugin.folder, host.root) for plugin in plugins)]
+    """Return what the process may reach: a review of the installation shows it."""
+    folders = (os.path.relpath(plugin.folder, host.root) for plugin in plugins)
     return Access(
         read=(str(host.root),),
-        write=tuple(shared),
+        write=tuple(dict.fromkeys((*sorted(SHARED), *_STATE, *folders))),
         network=() if host.policy.strict_network else ANY_HOST,
     )
 
 
-def _list_node_trees(node: str, access: Access, host: BridgeHost) -> tuple[str, ...]:
-    from toolyard.confinement.program_files import list_program_trees
-    from toolyard.plugins.package.plugin_access import list_changeable
-
-    return tuple(list_program_trees(node, list_changeable(access, host.root, host.policy.protected)))
+def _write_views(host: BridgeHost, plugins: Sequence[Plugin]) -> Iterator[tuple[str, str]]:
+    """Write and yield the views: of each file the one that is read in its place. Raises OSError or ValueError."""
+    views = host.home / VIEWS_FOLDER / NAME
+    make_private_folder(views)
+    own, nothing = views / "root.env", views / "nothing.env"
+    file = host.root / CONFIG
+    if file.is_file():
+        changes = {"PORT": str(host.port), "Key": host.key, **dict.fromkeys(_HIDDEN)}
+        write_private_file(own, edit_config(file.read_text("utf-8", "replace"), changes).encode())
+        yield str(file), str(own)
+    write_private_file(nothing, b"# Toolyard hides the settings of a plugin that is not loaded here\n")
+    loaded = {plugin.folder for plugin in plugins}
+    with os.scandir(host.root / "Plugin") as entries:
+        folders = sorted(Path(entry.path) for entry in entries if entry.is_dir(follow_symlinks=False))
+    for folder in folders:
+        hidden = folder / CONFIG
+        if folder not in loaded and hidden.is_file() and not hidden.is_symlink():
+            yield str(hidden), str(nothing)
 
 
 def _build_environment(host: BridgeHost, data: Path) -> dict[str, str]:
