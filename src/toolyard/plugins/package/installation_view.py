@@ -2,9 +2,12 @@
 
 VCPToolBox gives every plugin all of its ``config.env`` and lets it read those of its siblings. Here the environment of
 a plugin has, of the installation's variables, those of its schema and those that its reviewed code names. Where it
-opens a ``config.env`` that is not its own, it reads a view of it: the same keys, and a first line that says so. The
-view of the installation's own file also has the variables of prompts for code that looks for them by their prefix, and
-that of a sibling all of its keys if the code names both the sibling and the file.
+opens a ``config.env`` that is not its own, it reads a view of it: the same keys, and a first line that says so. A view
+also has the variables of prompts, which are no secrets, and that of a sibling all of its keys if the code names both
+the sibling and the file.
+
+Siblings that the code names by a path (``../RAGDiaryPlugin``) are written too, as VCPToolBox's own plugins do: whatever
+code is changed there makes the sibling ask for a new review.
 
 A name that is an ordinary word (``Key``, ``API_Key``, ``API_URL``) counts only where code reads it as a variable, such
 as ``process.env.Key``; so the model provider's key goes to plugins that ask the provider themselves, and a review names
@@ -31,8 +34,9 @@ _WORD = re.compile(r"[A-Za-z_]\w*")
 _AS_VARIABLE = re.compile(
     r"""(?:env|ENV|[cC]onfig|environ)(?:\.get\(|\?)?[.\[]?['"]?(\w+)|getenv\(['"](\w+)|\.(?:get)\(['"](\w+)"""
 )
+_SIBLING = re.compile(r"""(?:\.\./|['"`](?:\.\.|Plugin)['"`],\s*['"`])([\w.-]+)""")
 _PLAIN_WORDS = frozenset({"Key", "API_Key", "API_URL", "AdminUsername", "AdminPassword", "PORT"})
-_PROMPT = re.compile(r"(Tar|Var|Sar|Detector|SuperDetector)(?:_|[A-Z0-9])")
+_PROMPT = re.compile(r"(?:Tar|Var|Sar|Detector|SuperDetector)(?:_|[A-Z0-9])")
 _MAX_BYTES = 8 * 2**20
 _MAX_FILES = 500
 
@@ -106,14 +110,24 @@ def _filter(text: str, names: "_Names") -> str:
 class _Names:
     words: frozenset[str]  # every word of the code
     named: frozenset[str]  # those that may be variables: ordinary words only where they are read as such
+    siblings: frozenset[str]  # those that stand in a path behind ``..`` or ``Plugin``
 
     @property
     def reads_settings(self) -> bool:
         return "config" in self.words and "env" in self.words
 
     def sees(self, name: str, value: str) -> bool:
-        prompt = _PROMPT.match(name)
-        return name in self.named or bool(prompt and prompt[1] in self.words and not is_secret(name, value))
+        return name in self.named or bool(_PROMPT.match(name) and not is_secret(name, value))
+
+
+def find_named_siblings(plugin: Plugin) -> tuple[str, ...]:
+    """Return the folders of siblings that the code of a plugin names by a path, relative to the installation."""
+    if plugin.installation is None:
+        return ()
+    folders = (plugin.installation / "Plugin" / name for name in sorted(_find_names(plugin).siblings))
+    return tuple(
+        f"Plugin/{one.name}" for one in folders if one != plugin.folder and (one / "plugin-manifest.json").exists()
+    )
 
 
 def names_provider_key(plugin: Plugin, variables: Mapping[str, str]) -> bool:
@@ -123,19 +137,21 @@ def names_provider_key(plugin: Plugin, variables: Mapping[str, str]) -> bool:
 
 def _find_names(plugin: Plugin) -> _Names:
     if plugin.fingerprint is None:
-        return _Names(frozenset(), frozenset())
+        return _Names(frozenset(), frozenset(), frozenset())
     return _scan(plugin.folder, plugin.fingerprint.digest, tuple(plugin.fingerprint.files), plugin.raw_manifest)
 
 
 @lru_cache(maxsize=512)
 def _scan(folder: Path, _digest: str, files: tuple[str, ...], manifest: bytes) -> _Names:
-    words, variables, room = set(_WORD.findall(manifest.decode("utf-8", "replace"))), set[str](), _MAX_BYTES
+    words, room = set(_WORD.findall(manifest.decode("utf-8", "replace"))), _MAX_BYTES
+    variables, siblings = set[str](), set[str]()
     for file in files[:_MAX_FILES]:
         text = _read(folder / file, room)
         room -= len(text)
         words.update(_WORD.findall(text))
         variables.update(name for match in _AS_VARIABLE.finditer(text) for name in match.groups() if name)
-    return _Names(frozenset(words), frozenset(words - _PLAIN_WORDS | variables & words))
+        siblings.update(_SIBLING.findall(text))
+    return _Names(frozenset(words), frozenset(words - _PLAIN_WORDS | variables & words), frozenset(siblings))
 
 
 def _read(file: Path, room: int = _MAX_BYTES) -> str:

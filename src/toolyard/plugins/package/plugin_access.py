@@ -41,6 +41,7 @@ from toolyard.confinement.program_files import (
 from toolyard.message import Message, join_messages, to_fields
 from toolyard.own_command import FOR_DEFAULT_HOME, OwnCommand
 from toolyard.plugins.package.fingerprint import READABLE, SHARED, SHARED_MEMORY, WRITABLE
+from toolyard.plugins.package.installation_view import find_named_siblings
 from toolyard.plugins.package.plugin import Plugin, read_signature
 from toolyard.protocol.access import ANY_HOST, Access, AccessChoice, ConfinementLevel, ProjectAccess
 from toolyard.protocol.envelope import Failure, Reason
@@ -149,7 +150,7 @@ def effective_access(plugin: Plugin, manifest: Manifest, *, strict_network: bool
             shared = (name for name in SHARED if (plugin.installation / name).is_dir())
             declared = replace(
                 declared,
-                write=tuple(dict.fromkeys((*declared.write, *shared))),
+                write=tuple(sorted({*declared.write, *shared, *find_named_siblings(plugin)})),
                 project=ProjectAccess.WRITE if declared.project is ProjectAccess.WRITE else ProjectAccess.READ,
                 own_folder=ProjectAccess.WRITE,
             )
