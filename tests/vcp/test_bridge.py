@@ -182,7 +182,10 @@ async def test_a_crash_answers_calls_in_flight_and_the_next_start_waits(tree: Tr
 
 @pytest.mark.requirement("vcp:bridge:call")
 async def test_a_cancelled_call_is_cancelled_in_the_plugin(tree: Tree) -> None:
-    code = "await new Promise((go) => context.signal.addEventListener('abort', go)); require('fs').writeFileSync('Plugin/Slow/stopped.txt', 'x');"
+    code = """
+    await new Promise((go) => context.signal.addEventListener("abort", go));
+    require("fs").writeFileSync("Plugin/Slow/stopped.txt", "x");
+    """
     folder = tree.add("Slow", make_plugin(code))
     async with tree.open() as opened:
         connection = await opened.bridge.connect()

@@ -55,8 +55,9 @@ async def test_routes_of_plugins_stand_at_their_own_paths_and_need_our_keys(tree
         assert (await running.get("/api/plugins/Pages/hello", key=tools)).status == HTTPStatus.CREATED
         assert (await running.get("/admin_api/panel", key=tools)).status == HTTPStatus.FORBIDDEN
         assert (await running.get("/admin_api/panel")).body == b"the panel"
+        binary = {"Content-Type": "application/octet-stream"}
         body = bytes(range(256)) * 4000
-        assert (await running.post("/api/plugins/Pages/echo", data=body)).body == body
+        assert (await running.post("/api/plugins/Pages/echo", data=body, headers=binary)).body == body
 
 
 @pytest.mark.requirement("vcp:bridge:routes")
@@ -96,8 +97,8 @@ async def test_a_plugin_reaches_this_server_with_the_key_that_it_was_given(tree:
     tree.add("Asks", code)
     async with run_server(tmp_path, settings=tree.config) as running:
         codes = [
-            (await running.post("/v1/tools/Asks", {"arguments": {"path": path}})).json["data"]["code"]
-            for path in ("/v1/models", "/v1/tools", "/v1/keys")
+            (await running.post("/v1/tools/Asks", {"path": path})).json["data"]["code"]
+            for path in ("/v1/models", "/v1/tools", "/v1/settings")
         ]
         assert codes == [HTTPStatus.OK, HTTPStatus.OK, HTTPStatus.FORBIDDEN]
         assert "VCPToolBox" not in str((await running.get("/v1/keys")).json)  # nothing of it is stored
@@ -113,17 +114,17 @@ async def test_what_a_plugin_pushes_reaches_the_clients_of_its_channel(tree: Tre
       return 1;
     } };"""
     tree.add("Push", code)
-    async with run_server(tmp_path, settings=f"{tree.config}vcp_channels = true\n") as running:
-        async with (
-            follow(running, f"/VCPlog/VCP_Key={running.key}", key=None) as log,
-            follow(running, f"/vcpinfo/VCP_Key={running.key}", key=None) as info,
-        ):
-            await receive(log, 1)
-            await receive(info, 1)
-            call = asyncio.create_task(running.post("/v1/tools/Push", {"arguments": {}}))
-            assert {"type": "vcp_log", "data": {"tool_name": "Push"}} in await receive(log, 2)
-            assert await receive(info, 1) == [{"type": "INFO"}]
-            assert (await call).status == HTTPStatus.OK
+    async with (
+        run_server(tmp_path, settings=f"{tree.config}vcp_channels = true\n") as running,
+        follow(running, f"/VCPlog/VCP_Key={running.key}", key=None) as log,
+        follow(running, f"/vcpinfo/VCP_Key={running.key}", key=None) as info,
+    ):
+        await receive(log, 1)
+        await receive(info, 1)
+        call = asyncio.create_task(running.post("/v1/tools/Push", {}))
+        assert {"type": "vcp_log", "data": {"tool_name": "Push"}} in await receive(log, 2)
+        assert await receive(info, 1) == [{"type": "INFO"}]
+        assert (await call).status == HTTPStatus.OK
 
 
 @pytest.mark.requirement("vcp:bridge:only")

@@ -28,7 +28,6 @@ START_S: Final = 60.0  # modules of a hundred megabytes on a slow disk
 BLOCKED_S: Final = 30.0
 STOP_S: Final = 6.0  # its plugins save what they have
 MAX_LINE: Final = 64 * 2**20
-MAX_BODY: Final = 32 * 2**20  # bytes of an HTTP request
 _PING_S = 10.0
 _MAX_PROBLEM = 500  # characters
 _MAX_ASKS = 64  # questions of plugins at the same time

@@ -15,13 +15,12 @@ from starlette.responses import StreamingResponse
 from starlette.types import Receive, Send
 from starlette.types import Scope as ASGIScope
 
-from toolyard.message import Message
 from toolyard.protocol.envelope import Failure
 from toolyard.vcp.bridge.bridge import Bridge
-from toolyard.vcp.bridge.connection import MAX_BODY, HttpRequest
+from toolyard.vcp.bridge.connection import HttpRequest
 from toolyard.web.refusal import Refusal
 from toolyard.web.routing import Routes
-from toolyard.web.security.scope import Scope
+from toolyard.web.security.scope import VCP_PLUGINS, Scope
 
 KEY_ID: Final = "vcp-plugins"
 _METHODS = ("get", "post", "put", "patch", "delete")
@@ -42,18 +41,16 @@ def router(bridge: Bridge) -> Routes:
 
     async def forward(request: Request) -> Response:
         body = await request.body()
-        if len(body) > MAX_BODY:
-            raise Refusal(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, Message("the body is larger than {most} MiB", most=32))
         headers = {name: value for name, value in request.headers.items() if name not in _KEPT_BACK}
         path = request.scope.get("raw_path", request.url.path.encode()).decode("latin-1")
         query = request.scope["query_string"].decode("latin-1")
         sent = HttpRequest(request.method, f"{path}?{query}" if query else path, headers, body)
         return await _forward(bridge, sent)
 
-    for path, scope in (("/api/plugins/{rest:path}", Scope.TOOLS), ("/admin_api/{rest:path}", Scope.ADMIN)):
+    for prefix, scope in zip(VCP_PLUGINS, (Scope.TOOLS, Scope.ADMIN), strict=True):
         for method in _METHODS:
             add: Any = getattr(routes, method)
-            add(path, include_in_schema=False, scope=scope)(forward)
+            add(f"{prefix}{{rest:path}}", include_in_schema=False, scope=scope)(forward)
     return routes
 
 
