@@ -201,10 +201,11 @@ async def test_a_cancelled_call_is_cancelled_in_the_plugin(tree: Tree) -> None:
 
 @pytest.mark.requirement("vcp:bridge:only")
 async def test_nothing_is_loaded_that_is_not_switched_on(tree: Tree) -> None:
-    for name in ("On", "Off", "Stdio"):
-        mark = f"require('fs').writeFileSync('dailynote/{name}', ''); {ECHO}"
-        kind = {"kind": "synchronous", "communication": {"protocol": "stdio"}} if name == "Stdio" else {}
-        tree.add(name, mark, **({"entryPoint": {"command": "node main.js"}} if kind else {}), **kind)
+    mark = "require('fs').writeFileSync('dailynote/NAME', '');" + ECHO
+    tree.add("On", mark.replace("NAME", "On"))
+    tree.add("Off", mark.replace("NAME", "Off"))
+    stdio: dict[str, Any] = {"entryPoint": {"command": "node main.js"}, "communication": {"protocol": "stdio"}}
+    tree.add("Stdio", mark.replace("NAME", "Stdio"), kind="synchronous", **stdio)
     async with tree.open() as opened:
         off = opened.yard.plugins.plugins.get("Off")
         assert off is not None
