@@ -26,7 +26,13 @@ _INSTALL = "/v1/plugins/install"
 _RESTORE = "/v1/backup/restore"
 _ATTACHMENT = "/v1/attachments"
 _FORMS = ("/v1/images/", "/v1/audio/")
-_LARGE = ("/v1/chat/", "/v1/chatvcp/", *FORWARDED_PATHS, *VCP_PLUGINS)  # requests to a model, and to plugins
+_LARGE = (
+    "/v1/chat/",
+    "/v1/chatvcp/",
+    "/v1/messages",
+    *FORWARDED_PATHS,
+    *VCP_PLUGINS,
+)  # requests to a model, and to plugins
 _ANY_TYPE = (
     "application/json", "text/plain", "text/html", "application/x-www-form-urlencoded", "multipart/form-data",
     "application/octet-stream",
