@@ -238,8 +238,9 @@ class Server:
         self.pushes = Pushes(self.yard, self.feed, is_open=self.config.settings.vcp_channels)
         self.links = MediaLinks(self.yard.state.media, self.address.public_url(self.config), clock.now)
         self.chat = make_chat(
-            self.yard, clock=clock, static=self._static_placeholders, mask=self.yard.mask, links=self.links
-        )
+            self.yard, clock=clock, static=self._static_placeholders, printed=self._static_outputs,
+            mask=self.yard.mask, links=self.links,
+        )  # fmt: skip
         self._mcp = McpMount(
             self.yard,
             mcp_servers.get_caller,
@@ -306,6 +307,9 @@ class Server:
 
     def _static_placeholders(self) -> dict[str, str]:
         return self.statics.placeholders() if self.statics else {}
+
+    def _static_outputs(self) -> dict[str, str]:
+        return self.statics.outputs() if self.statics else {}
 
     async def _get_callback_base(self) -> str:
         return f"{self.internal_url}/plugin-callback/~"
