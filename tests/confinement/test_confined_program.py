@@ -55,7 +55,16 @@ def place() -> Iterator[Path]:
 
 def run_as_nobody(code: str, **profile: Any) -> str:
     """Run Python code under a profile as a user without privileges; return what it prints."""
-    fields = {"read": (), "write": (), "covered": (), "ports": (), "network": Network.NONE.value, "cwd": "/", **profile}
+    fields = {
+        "read": (),
+        "write": (),
+        "covered": (),
+        "views": (),
+        "ports": (),
+        "network": Network.NONE.value,
+        "cwd": "/",
+        **profile,
+    }
     host = HOST.format(nobody=NOBODY, sources=str(SOURCES), code=code, **fields)
     done = subprocess.run(
         [find_shared_python().program, "-I", "-c", host], capture_output=True, text=True, timeout=120, check=False
@@ -69,14 +78,14 @@ def run_as_nobody(code: str, **profile: Any) -> str:
     return str(output)
 
 
-def test_a_covered_folder_shows_only_what_is_granted_in_it(place: Path) -> None:
+def test_a_covered_folder_shows_a_note_and_only_what_is_granted_in_it(place: Path) -> None:
     tree = str(place / "tree")
     code = (
         f"import os; print(sorted(os.listdir({tree!r} + '/secret')), open({tree!r} + '/secret/own/file').read(),"
         f" open({tree!r} + '/open/file').read(), os.path.exists({tree!r} + '/secret/file'))"
     )
     output = run_as_nobody(code, read=(tree, f"{tree}/secret/own"), covered=(f"{tree}/secret",))
-    assert output == "['own'] own open False\n"
+    assert output == "['HIDDEN-BY-TOOLYARD', 'own'] own open False\n"
 
 
 def test_nothing_can_be_written_where_a_folder_is_covered(place: Path) -> None:

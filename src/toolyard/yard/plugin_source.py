@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from toolyard.plugins.package.command_line import Programs
     from toolyard.plugins.package.discovery import Plugins
     from toolyard.plugins.package.environment import HostEnvironment
+    from toolyard.plugins.package.installation_view import InstallationSettings
     from toolyard.plugins.package.plugin import Plugin
     from toolyard.plugins.package.plugin_access import ConfinementPolicy
     from toolyard.plugins.package.review import PluginReview
@@ -137,6 +138,7 @@ class PluginSource:
             manifest=manifest,
             problems=lint_plugin(plugin, self.host.list_remarks(published), self._config.own_command),
             access=self.host.list_access_options(replace(plugin, links=links), manifest),
+            from_host=own.from_host,
         )
 
     def inspect(self, folder: Path) -> "Plugin | None":
@@ -246,6 +248,7 @@ class PluginSource:
         children = Children()
         context = PluginContext(
             environment=self._build_environment(),
+            installation=self._read_installation(),
             policy=build_policy(config),
             intake=self._tasks(),
             records=self._runs,
@@ -284,6 +287,15 @@ class PluginSource:
             secret_keys=config.secret_variables,
             shared=config.settings.shared_keys,
         )
+
+    def _read_installation(self) -> "InstallationSettings | None":
+        from toolyard.plugins.package.installation_view import InstallationSettings
+        from toolyard.vcp.installation import read_installation
+
+        if self._config.vcp is None or not self._config.vcp.is_dir():
+            return None
+        there = read_installation(self._config.vcp)
+        return InstallationSettings(there.root, there.variables, image_key=there.image_key, file_key=there.file_key)
 
     async def receive_callback(self, address: "CallbackAddress", read_body: "ReadBody") -> "CallbackResponse":
         """Receive a callback, whether it came to the server or to a listener of ours.

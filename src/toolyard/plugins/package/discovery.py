@@ -195,7 +195,7 @@ class Plugins:
             and self.trust.find_state(plugin.folder, plugin.origin, plugin.fingerprint)
             is (PluginState.READY if plugin.may_run else plugin.state)
             and self.trust.is_read_confirmed(plugin.folder, plugin.origin, plugin.fingerprint) is plugin.read_confirmed
-            and self.trust.access_choice(plugin.folder, plugin.fingerprint) is plugin.access
+            and self.trust.access_choice(plugin.folder, plugin.origin, plugin.fingerprint) is plugin.access
             and self._find_links(plugin) == plugin.links
             and not self.trust.find_unseen_links(plugin.folder, plugin.links)
         )
@@ -273,9 +273,10 @@ class Plugins:
         confirmed = self.trust.is_read_confirmed(plugin.folder, plugin.origin, fingerprint)
         keys = self.trust.granted_keys(plugin.folder, plugin.origin, fingerprint.publish_keys)
         problems = (*plugin.problems, *_unreviewed_key_problems(fingerprint.publish_keys - keys, allow))
+        access = self.trust.access_choice(plugin.folder, plugin.origin, fingerprint)
         plugin = replace(
             plugin, state=state, reason=reason, manifest=manifest, command=command, fingerprint=fingerprint,
-            read_confirmed=confirmed, publish_keys=keys, access=self.trust.access_choice(plugin.folder, fingerprint),
+            read_confirmed=confirmed, publish_keys=keys, access=access,
             paths=self.trust.granted_paths(plugin.folder, plugin.origin, list_config_paths(plugin.config)),
             problems=problems if state is PluginState.READY else plugin.problems,
         )  # fmt: skip

@@ -22,6 +22,7 @@ from toolyard.plugins.process.children import Children
 from toolyard.plugins.process.cold_starter import set_limits
 from toolyard.plugins.process.launch import Launch
 from toolyard.plugins.process.ports import ChildPorts
+from toolyard.plugins.process.refusals import NODE_HOOK
 from toolyard.protocol.manifests.manifest import Limits
 
 _COUNT = (1 << 32) - 1
@@ -181,7 +182,7 @@ class WarmCommand:
     def standby_argv(self) -> tuple[str, ...]:
         """Return the command of an interpreter that waits before the script."""
         if self.interpreter is Interpreter.NODE:
-            return (*self.program, "--require", os.path.join(FOLDER, "gate.js"), *self.script)
+            return (self.program[0], "--require", os.path.join(FOLDER, "gate.js"), *self.program[1:], *self.script)
         return (*self.program, os.path.join(FOLDER, "fork_main.py"), "standby", "-", "-", *self.script)
 
 
@@ -197,6 +198,7 @@ def parse_warm_command(launch: Launch) -> WarmCommand | None:
             at += 1
     elif _NODE.fullmatch(name):
         kind = Interpreter.NODE
+        at = 3 if launch.argv[1:3] == ("--require", NODE_HOOK) else 1
     else:
         return None
     if at == len(launch.argv) or launch.argv[at].startswith("-") or not _is_script(launch.cwd, launch.argv[at]):
