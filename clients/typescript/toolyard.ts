@@ -1221,12 +1221,47 @@ export interface MediaUrl {
   url: string;
 }
 
+export interface MessageBlock {
+  type: string;
+  [member: string]: unknown;
+}
+
 export interface MessageFields {
   message: string;
   /** The code of the sentence beside it; missing if it has none. */
   message_code?: string;
   /** The parameters of the sentence. */
   message_params?: Record<string, string | number | boolean | NestedMessage>;
+}
+
+export interface MessagesAnswer {
+  id: string;
+  type: "message";
+  role: "assistant";
+  model: string;
+  content: Array<MessageBlock>;
+  stop_reason: string | null;
+  stop_sequence: string | null;
+  usage: MessagesUsage;
+  [member: string]: unknown;
+}
+
+export interface MessagesError {
+  type: "error";
+  error: MessagesFault;
+  request_id?: string;
+}
+
+export interface MessagesFault {
+  type: string;
+  message: string;
+  [member: string]: unknown;
+}
+
+export interface MessagesUsage {
+  input_tokens: number;
+  output_tokens: number;
+  [member: string]: unknown;
 }
 
 export type Mode = "ask" | "auto-safe" | "read-only";
@@ -2407,6 +2442,10 @@ export interface TimelineStep {
   task: string | null;
   /** The result of the callback or the task. */
   result: string | null;
+}
+
+export interface TokenCount {
+  input_tokens: number;
 }
 
 export interface ToolCount {
@@ -3709,6 +3748,23 @@ export interface Operations {
       };
     };
     result: Response;
+  };
+  /** Complete a chat for a client of Anthropic's Messages; tools that the model calls are run on the server. */
+  "POST /v1/messages": {
+    options: {
+      body: MessagesBody;
+    };
+    result: MessagesAnswer;
+  };
+  /**
+   * Count the tokens of a request. With `X-Toolyard-Estimate: true` they are estimated: the provider has no
+   * count.
+   */
+  "POST /v1/messages/count_tokens": {
+    options: {
+      body: MessagesBody;
+    };
+    result: TokenCount;
   };
   /**
    * List the models of every provider, and the built-in guide. The models of a provider that does not answer have

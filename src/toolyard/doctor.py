@@ -33,7 +33,7 @@ from toolyard.plugins.package.plugin import MANIFEST, Origin, Plugin, PluginStat
 from toolyard.protocol.access import ConfinementLevel, ConfinementRule
 from toolyard.protocol.mask import Mask
 from toolyard.protocol.tool import ToolSpec
-from toolyard.provider_settings import ProviderOptions
+from toolyard.provider_settings import ProviderOptions, ProviderProtocol
 from toolyard.settings import MIN_CLUSTER_KEY, Settings
 from toolyard.storage.repair import find_lost_secrets, forget_lost_secrets, repair
 from toolyard.storage.secret_key import KEY_FILE
@@ -189,7 +189,7 @@ def _check_providers(config: Config) -> Iterator[Check]:
     targets = {
         name: (one.url, one.key, one.options) for name, one in settings.upstreams.items() if not one.options.disabled
     }
-    url, key, options = settings.upstream_url, settings.upstream_key, settings.upstream_options
+    url, key, options = settings.upstream_url, settings.upstream_key, settings.default_provider_options
     if (url or key or options.keys) and not options.disabled:
         targets = {"upstream": (url or DEFAULT_URL, key, options)} | targets
     if not targets:
@@ -203,11 +203,26 @@ def _check_providers(config: Config) -> Iterator[Check]:
             is_refusal = result.status not in (HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED)
             fix = result.hint or Message("Check its address and its key.")
             yield Check("providers", CheckStatus.FAIL if is_refusal else CheckStatus.WARN, detail, fix)
-        else:
+            continue
+        asked, spoken = targets[name][2].protocol or ProviderProtocol.CHAT, result.protocols
+        if spoken and asked not in spoken:
             detail = Message(
-                "'{name}' at {url} answers and lists {count} models", name=name, url=address, count=len(result.models)
+                "'{name}' at {url} speaks '{spoken}', and is asked in '{asked}'",
+                name=name,
+                url=address,
+                spoken=spoken[0],
+                asked=asked,
             )
-            yield Check.ok("providers", detail)
+            yield Check.warn("providers", detail, Message("Set its protocol to '{protocol}'.", protocol=spoken[0]))
+            continue
+        detail = Message(
+            "'{name}' at {url} answers in '{protocol}' and lists {count} models",
+            name=name,
+            url=address,
+            protocol=asked,
+            count=len(result.models),
+        )
+        yield Check.ok("providers", detail)
 
 
 async def _probe_all(targets: Iterable[tuple[str, str | None, ProviderOptions]]) -> list[Probe]:

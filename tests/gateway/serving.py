@@ -25,18 +25,21 @@ from toolyard.engine.clock import SystemClock
 from toolyard.gateway.chats import Chat
 from toolyard.gateway.client_request import ClientRequest
 from toolyard.gateway.media_links import MediaLinks
+from toolyard.gateway.protocols.responses.response_turns import ResponseTurns
 from toolyard.gateway.providers.answer import Limits
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.mask import Mask
 from toolyard.protocol.request_text import format_request
 from toolyard.protocol.tool import Checkpoint, Result, ToolCall
-from toolyard.web.drain import Drain
 from toolyard.web.idempotency import IdempotentRequests
 from toolyard.web.routes import chats as chat_routes
-from toolyard.web.routes import models, passthrough
-from toolyard.web.security.principal import PRINCIPAL, Principal
+from toolyard.web.routes import messages as message_routes
+from toolyard.web.routes import models, passthrough, responses
+from toolyard.web.routing import route_first
+from toolyard.web.security.scope import PRINCIPAL, Principal
 from toolyard.web.security.scope import Scope as KeyScope
 from toolyard.web.server.connection import BoundedHttpProtocol
+from toolyard.web.server.health import Drain
 from toolyard.yard.chat import make_chat
 from toolyard.yard.yard import Yard
 
@@ -146,9 +149,22 @@ async def gateway(
 def chat_app(chat: Chat, idempotent: IdempotentRequests, mask: Mask) -> ASGIApp:
     """The chat's routes alone; the key is the caller's name."""
     routed = FastAPI()
-    for area in (chat_routes.router(chat, idempotent), models.router(chat), passthrough.router(chat, mask.text)):
+    turns = ResponseTurns(chat, lambda: SystemClock().now().timestamp())
+    areas = (
+        chat_routes.router(chat, idempotent),
+        responses.router(turns, idempotent),
+        message_routes.router(chat, idempotent),
+        models.router(chat),
+        passthrough.router(chat, mask.text),
+    )
+    for area in areas:
         routed.router.routes.extend(area.routes)
-    app = chat_routes.add_chat_fast_path(routed, chat, idempotent)
+    direct = {
+        **chat_routes.direct_answers(chat, idempotent),
+        **responses.direct_answers(turns, idempotent),
+        **message_routes.direct_answers(chat, idempotent),
+    }
+    app = route_first(routed, direct)
 
     async def named(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":

@@ -93,7 +93,7 @@ class Chat:
 
         ``rendering``: what its client gets, where that does not speak chat completions.
         """
-        rendering = rendering or ChatRendering(asked.body.get("stream") is True)
+        rendering = rendering or ChatRendering(asked.wants_stream)
         try:
             asked = await self._assistants.apply(asked) if self._assistants else asked
             options = parse_options(asked, self.rules.show)
@@ -129,6 +129,9 @@ class Chat:
                         answer.take(entry.event)
                 except ChatFailed as failed:
                     return render_failure(rendering, failed.fault, log.record.id)
+                if answer.is_over and log.is_running:
+                    reader.patience_s = REPEATED_S
+                    return ClientAnswer(id=log.record.id, body=answer.body)
                 if not entries:
                     return ClientAnswer(id=log.record.id, body=answer.body)
 

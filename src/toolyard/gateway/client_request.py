@@ -7,6 +7,7 @@ from typing import Final
 
 from toolyard.gateway.faults import bad_request
 from toolyard.gateway.tool_calls.jobs import Bounds, parse_bounds
+from toolyard.gateway.tool_calls.rounds import CallKeys
 from toolyard.gateway.turns.display import Show
 from toolyard.gateway.vcp_blocks import find_handle
 from toolyard.message import Message
@@ -38,6 +39,11 @@ class ClientRequest:
     identity: JsonObject | None = None  # by which it is known when it is sent again; None: its body
     conversation: str = ""  # the client's name of the conversation, where it has one
     is_repeat: bool = False  # the client names its turn, so another request like it is the same one
+    own_calls: CallKeys | None = None  # the calls of earlier turns that it carries itself; None: it may have left them
+
+    @property
+    def wants_stream(self) -> bool:
+        return self.body.get("stream") is True
 
 
 @dataclass(frozen=True, slots=True)

@@ -145,9 +145,9 @@ class TurnPlanner:
         is_off = choice.forbids_tools(sent, has_installed_prompts=self.texts.installed is not None)
         is_plain = is_off and not upstreams.is_tour(base_model)  # its script names its tools
         nonce = history.nonce or (secrets.token_hex(4) if self.has_nonce and not is_plain else None)
-        recalled = RecalledMessages(sent)
+        recalled = RecalledMessages(sent, asked.own_calls or frozenset())
         if not is_plain:
-            memory = self.ports.memory
+            memory = self.ports.memory if asked.own_calls is None else None
             recalled = memory.recall(asked.caller, sent, nonce) if memory else recalled
             recalled = replace(recalled, messages=replace_published_messages(recalled.messages))
         prompt = await fill_prompt(

@@ -28,7 +28,6 @@ from toolyard.storage.backup_restore import apply_scheduled
 from toolyard.storage.state_file import STATE
 from toolyard.threads import use_started_pool
 from toolyard.web.app import AppParts, make_app
-from toolyard.web.drain import GRACE_S, Drain
 from toolyard.web.feed import Feed
 from toolyard.web.idempotency import IdempotentRequests
 from toolyard.web.routes import backend_stream, mcp_servers, published, sessions
@@ -36,11 +35,11 @@ from toolyard.web.routes.events import Pushes
 from toolyard.web.security.access import Access
 from toolyard.web.security.keys import Keys
 from toolyard.web.security.owner_key import make_owner_key, read_owner_key
-from toolyard.web.security.principal import Principal
 from toolyard.web.security.request_body import BODY_S
 from toolyard.web.security.request_head import HostPolicy
+from toolyard.web.security.scope import Principal
 from toolyard.web.server.certificate import Tls, TlsOptions, choose_tls
-from toolyard.web.server.health import StateCheck
+from toolyard.web.server.health import GRACE_S, Drain, StateCheck
 from toolyard.web.server.listener import (
     EXIT_S,
     HttpsOnly,
@@ -65,6 +64,7 @@ _log = logging.getLogger("toolyard.web")
 _SWEEP_S = 3600.0
 _RECOVER_S = 30.0
 _GC_THRESHOLDS = (3_000, 4, 50)  # larger collections would take so long that every chat feels it
+MAX_PAUSE_S: Final = 60.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -355,9 +355,6 @@ class Server:
                 event = NewEvent(type="plugin.changed", at=self.options.clock.now().timestamp())
                 await self.yard.state.store.commit([], [event], lasting=False)
                 announced = version
-
-
-MAX_PAUSE_S: Final = 60.0
 
 
 async def run_restarting(work: Callable[[], Awaitable[Any]], name: str, *, pause_s: float = 1.0) -> None:

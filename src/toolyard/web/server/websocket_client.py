@@ -19,7 +19,7 @@ from toolyard.protocol.json import JsonObject
 from toolyard.web.feed import ClientEvent, Feed, Follower
 from toolyard.web.refusal import error_body
 from toolyard.web.security.access import Access
-from toolyard.web.security.principal import Principal
+from toolyard.web.security.scope import Principal
 
 MAX_MESSAGE: Final = 64 * 1024
 PING_S: Final = 20.0
