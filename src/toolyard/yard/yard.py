@@ -33,6 +33,7 @@ from toolyard.yard.state import Basis, State
 from toolyard.yard.vcp_source import VcpSource
 
 if TYPE_CHECKING:
+    from toolyard.engine.prompts import Prompts
     from toolyard.plugins.process.children import Children
     from toolyard.plugins.process.launch import Starter
     from toolyard.tools.project_files import ProjectFiles
@@ -175,6 +176,12 @@ class Yard:
         from toolyard.tools.project_files import ProjectFiles
 
         return ProjectFiles(self._workspace, self.config.settings.fallback_encodings)
+
+    @cached_property
+    def prompts(self) -> "Prompts":
+        from toolyard.engine.prompts import Prompts
+
+        return Prompts(self.config.home, self.config.project)
 
     async def close(self) -> None:
         """Stop what still runs and let go of the project. Closing twice is harmless."""

@@ -243,8 +243,9 @@ class Server:
         self.pushes = Pushes(self.yard, self.feed, is_open=self.config.settings.vcp_channels)
         self.links = MediaLinks(self.yard.state.media, self.address.public_url(self.config), clock.now)
         self.chat = make_chat(
-            self.yard, clock=clock, static=self._static_placeholders, mask=self.yard.mask, links=self.links
-        )
+            self.yard, clock=clock, static=self._static_placeholders, printed=self._static_outputs,
+            mask=self.yard.mask, links=self.links,
+        )  # fmt: skip
         self._mcp = McpMount(
             self.yard,
             mcp_servers.get_caller,
@@ -314,6 +315,9 @@ class Server:
         own = self.statics.placeholders() if self.statics else {}
         bridge = self.yard.vcp.bridge
         return own if bridge is None else {**bridge.placeholders, **own}
+
+    def _static_outputs(self) -> dict[str, str]:
+        return self.statics.outputs() if self.statics else {}
 
     async def _get_callback_base(self) -> str:
         return f"{self.internal_url}/plugin-callback/~"
