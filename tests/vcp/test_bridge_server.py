@@ -10,6 +10,8 @@ from tests.vcp.tree import ECHO, Tree
 from tests.waiting import wait_until
 from tests.web.conftest import run_server
 from tests.web.test_websocket import follow, receive
+from toolyard.protocol.json import Json
+from toolyard.vcp.prompts import Stage
 from toolyard.web.security.scope import Scope
 
 ROUTES = """
@@ -140,3 +142,21 @@ async def test_a_plugin_that_is_switched_off_leaves_the_process_and_back_on_is_t
         await wait_until(lambda: bridge.pid is None)
         assert (await running.post("/v1/plugins/Diary/enable")).status == HTTPStatus.OK
         await wait_until(lambda: bridge.pid)
+
+
+@pytest.mark.requirement("vcp:bridge:messages")
+async def test_preprocessors_see_the_messages_of_a_chat_before_the_model_does(tree: Tree, tmp_path: Path) -> None:
+    code = """
+    module.exports = { processMessages: async (messages) =>
+      messages.map((one) => ({ ...one, content: `${one.content} NAME` })) };"""
+    for name in ("VCPTavern", "ImageProcessor", "Other"):
+        tree.add(name, code.replace("NAME", name), kind="messagePreprocessor")
+    async with tree.open() as opened:
+        vcp = opened.yard.vcp
+        messages: list[Json] = [{"role": "user", "content": "hi"}]
+        told = [await vcp.preprocess(stage, messages) for stage in Stage]
+    assert [one[0]["content"] for one in told if isinstance(one[0], dict)] == [
+        "hi VCPTavern",
+        "hi ImageProcessor",
+        "hi Other",
+    ]

@@ -4,7 +4,7 @@ What they ask of the server they get from this Yard: a call of theirs is settled
 """
 
 import logging
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from toolyard.message import Message
@@ -17,17 +17,20 @@ from toolyard.yard.state import Basis
 if TYPE_CHECKING:
     from toolyard.vcp.bridge.bridge import Bridge
     from toolyard.vcp.bridge.bridge_tool import BridgeTool
+    from toolyard.vcp.prompts import Stage
     from toolyard.yard.calls import Calls
 
 CALLER: Final = "vcp-plugins"
+_TAVERN = "VCPTavern"  # runs before the variables are filled
+_MEDIA = ("MultiModalProcessor", "ImageProcessor")  # one of them, where a text asks for it
 _log = logging.getLogger(__name__)
 
 
 class VcpSource:
     """Without an installation it has no tools."""
 
-    def __init__(self, basis: Basis, plugins: PluginSource, calls: "Callable[[], Calls]", *, port: int) -> None:
-        self._basis, self._plugins, self._calls, self._port = basis, plugins, calls, port
+    def __init__(self, basis: Basis, plugins: PluginSource, calls: "Callable[[], Calls]") -> None:
+        self._basis, self._plugins, self._calls = basis, plugins, calls
         self._bridge: Bridge | None = None
         self._on_push: Callable[[JsonObject], None] = lambda _: None
 
@@ -45,7 +48,7 @@ class VcpSource:
                     own_port=read_installation(config.vcp).port,
                     home=config.home,
                     environ=config.environ,
-                    port=self._port,
+                    port=self._plugins.port,
                     plugins=lambda: self._plugins.host,
                     monotonic=self._basis.clock.monotonic,
                     answer=self._answer,
@@ -77,6 +80,24 @@ class VcpSource:
 
     def version(self) -> Hashable:
         return 0  # that of the plugins says it
+
+    async def preprocess(self, stage: "Stage", messages: list[Json]) -> list[Json]:
+        """Return messages as the preprocessors of a stage leave them. Raises Failure or BridgeError."""
+        if self.bridge is None:
+            return messages
+        from toolyard.vcp.prompts import Stage
+
+        def choose(order: Sequence[str]) -> list[str]:
+            media = next((name for name in _MEDIA if name in order), "")
+            match stage:
+                case Stage.FIRST:
+                    return [name for name in order if name == _TAVERN]
+                case Stage.MEDIA:
+                    return [media] if media else []
+                case Stage.REST:
+                    return [name for name in order if name not in (_TAVERN, *_MEDIA)]
+
+        return await self.bridge.preprocess(choose, messages)
 
     async def close(self) -> None:
         if self._bridge is not None:

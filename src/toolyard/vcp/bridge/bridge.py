@@ -25,6 +25,8 @@ from toolyard.plugins.mcp.server_health import MAX_CRASHES, WITHIN_S, Backoff, S
 from toolyard.plugins.package.plugin import Plugin
 from toolyard.plugins.plugin_host import PluginHost
 from toolyard.protocol.envelope import Failure, Reason
+from toolyard.protocol.json import Json
+from toolyard.protocol.manifests.manifest import PluginType
 from toolyard.vcp.bridge.connection import AnswerAsk, BridgeError, Connection, HostServices, Inventory, TakePush
 from toolyard.vcp.bridge.launch import NAME, BridgeHost, build_launch
 
@@ -36,6 +38,7 @@ _LOOK_S = 2.0  # between two looks at what is switched on, and at the placeholde
 _PROBE_S = 1.0
 AT_ONCE: Final = 32  # calls in the process
 # plugins that search VCPToolBox's knowledge base, which takes seconds and memory to open
+_ON_MESSAGES = (PluginType.MESSAGE_PREPROCESSOR, PluginType.HYBRID_SERVICE)
 _log = logging.getLogger(__name__)
 _NEED_STORE = frozenset({"RAGDiaryPlugin", "DailyNote", "DailyNoteManager", "LightMemo", "AgentDream"})
 
@@ -108,6 +111,17 @@ class Bridge:
                 self._connection = await self._open(launch, plugins)
             self._launch, self._seen = launch, seen
             return self._connection
+
+    async def preprocess(self, choose: Callable[[Sequence[str]], Sequence[str]], messages: list[Json]) -> list[Json]:
+        """Return messages as preprocessors leave them; ``choose`` takes those to run from all, in their order.
+
+        Nothing is started where none is switched on. Raises Failure or BridgeError.
+        """
+        if not any(plugin.manifest and plugin.manifest.type in _ON_MESSAGES for plugin in self.list_plugins()):
+            return messages
+        connection = await self.connect()
+        names = choose(connection.inventory.preprocessors)
+        return await connection.preprocess(names, messages, {}) if names else messages
 
     async def run(self) -> None:
         """Keep it running while something is switched on, until cancelled: services work without any call."""

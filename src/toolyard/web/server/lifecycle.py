@@ -312,12 +312,12 @@ class Server:
         return self.drain.is_ending
 
     def _static_placeholders(self) -> dict[str, str]:
-        own = self.statics.placeholders() if self.statics else {}
-        bridge = self.yard.vcp.bridge
+        own, bridge = self.statics.placeholders() if self.statics else {}, self.yard.vcp.bridge
         return own if bridge is None else {**bridge.placeholders, **own}
 
     def _static_outputs(self) -> dict[str, str]:
-        return self.statics.outputs() if self.statics else {}
+        own, bridge = self.statics.outputs() if self.statics else {}, self.yard.vcp.bridge
+        return own if bridge is None else {**bridge.placeholders, **own}
 
     async def _get_callback_base(self) -> str:
         return f"{self.internal_url}/plugin-callback/~"
