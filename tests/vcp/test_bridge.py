@@ -409,3 +409,13 @@ async def test_the_log_of_the_process_that_floods_is_bounded(tree: Tree) -> None
         async with tree.open() as opened:
             assert (await opened.call("Loud")).envelope.error is None
     assert sum(path.stat().st_size for path in (tree.home / "logs").iterdir()) < 400_000
+
+
+@pytest.mark.requirement("vcp:bridge:call")
+async def test_an_error_keeps_what_the_plugin_said_beside_it(tree: Tree) -> None:
+    tree.add("Diary", make_plugin("throw new Error(JSON.stringify({ status: 'error', error: 'why', code: 7 }));"))
+    async with tree.open() as opened:
+        envelope = (await opened.call("Diary")).envelope
+    assert envelope.error is not None
+    assert envelope.error.message == "why"
+    assert envelope.data["code"] == 7

@@ -10,7 +10,7 @@ from toolyard.plugins.package.plugin import Plugin
 from toolyard.plugins.plugin_host import PluginHost
 from toolyard.protocol.arguments import accept_arguments
 from toolyard.protocol.envelope import ErrorCode, Failure, Reason
-from toolyard.protocol.json import Json, JsonObject
+from toolyard.protocol.json import JsonObject
 from toolyard.protocol.manifests.manifest import Manifest, PluginType
 from toolyard.protocol.manifests.spec import command_spec, tool_spec
 from toolyard.protocol.plugin_answers.plugin_result import read_plugin_result
@@ -19,6 +19,13 @@ from toolyard.vcp.bridge.bridge import Bridge
 from toolyard.vcp.bridge.connection import START_S, BridgeError, Connection
 
 QUEUE_S: Final = 60.0  # how long a call may wait for its turn
+_ERRORS: Final = (
+    "plugin_error",
+    "plugin_execution_error",
+    "error",
+    "message",
+)  # where an error is said, the first first
+_ADDED: Final = ("timestamp", "MaidName")  # by VCPToolBox
 
 
 class BridgeTool:
@@ -87,19 +94,16 @@ def _explain_lack(connection: Connection, error: str) -> Failure:
 
 
 def _read_error(name: str, text: str) -> Result:
-    """Raise the Failure that VCPToolBox's error is: an object of JSON in the text of an exception."""
+    """Raise the Failure that VCPToolBox's error is: an object of JSON in the text of an exception, or the text."""
     try:
         value = json.loads(text)
     except ValueError:
         value = None
-    fields = value if isinstance(value, dict) else {"plugin_execution_error": text}
-    error = fields.get("plugin_error", fields.get("plugin_execution_error"))
-    rest: JsonObject = {key: fields[key] for key in ("result", "code") if key in fields}
-    return read_plugin_result(name, {"status": "error", "error": _to_error(error), **rest})
-
-
-def _to_error(error: Json) -> Json:
-    return error if error else Message("It failed and did not say why.")
+    fields: JsonObject = value if isinstance(value, dict) else {"plugin_execution_error": text}
+    said = next((fields[key] for key in _ERRORS if fields.get(key)), None)
+    rest = {key: one for key, one in fields.items() if key not in (*_ERRORS, *_ADDED, "status")}
+    error = said or (rest and json.dumps(rest, ensure_ascii=False)) or Message("It failed and did not say why.")
+    return read_plugin_result(name, {**rest, "status": "error", "error": error})
 
 
 def iter_tools(bridge: Bridge, host: PluginHost) -> Iterator[BridgeTool]:
