@@ -55,7 +55,7 @@ CALLS: Final[tuple[tuple[str, dict[str, Any]], ...]] = (
     ("VCPTaskAssistant", {"command": "none"}),
     ("VCPToolBridge", {"command": "GetStatus"}),
 )
-# the status, which is compared by itself; and the key in config.env, which some plugins tell: here they have another one
+# The status is compared by itself; the key of config.env, which some plugins tell, is another one here.
 _NOT_COMPARED: Final = ("success", "error", "host-door-key")
 _MOMENT: Final = re.compile(r"\d\d_\d\d_\d\d(?=\.txt)")  # in the name of a diary
 Asked = tuple[Inventory, list[Answer]]
