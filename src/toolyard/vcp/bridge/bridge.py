@@ -20,10 +20,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from toolyard.confinement.level import measure_confinement
 from toolyard.message import Message
 from toolyard.plugins.mcp.server_health import MAX_CRASHES, WITHIN_S, Backoff, ServerLog
 from toolyard.plugins.package.plugin import Plugin
 from toolyard.plugins.plugin_host import PluginHost
+from toolyard.protocol.access import ConfinementLevel
 from toolyard.protocol.envelope import Failure, Reason
 from toolyard.protocol.json import Json
 from toolyard.protocol.manifests.manifest import PluginType
@@ -91,6 +93,11 @@ class Bridge:
     def pid(self) -> int | None:
         connection = self._connection
         return connection.pid if connection is not None and not connection.ended.done() else None
+
+    @property
+    def level(self) -> ConfinementLevel:
+        """How far the process is confined that was started last."""
+        return measure_confinement(self._launch.profile if self._launch else None).level
 
     async def connect(self) -> Connection:
         """Return a process with what is switched on now. Raises Failure."""

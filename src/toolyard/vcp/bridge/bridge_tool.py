@@ -10,7 +10,7 @@ from toolyard.plugins.package.plugin import Plugin
 from toolyard.plugins.plugin_host import PluginHost
 from toolyard.protocol.arguments import accept_arguments
 from toolyard.protocol.envelope import ErrorCode, Failure, Reason
-from toolyard.protocol.json import JsonObject
+from toolyard.protocol.json import Json, JsonObject
 from toolyard.protocol.manifests.manifest import Manifest, PluginType
 from toolyard.protocol.manifests.spec import command_spec, tool_spec
 from toolyard.protocol.plugin_answers.plugin_result import read_plugin_result
@@ -64,12 +64,17 @@ class BridgeTool:
             if call.maid is not None:
                 arguments.setdefault("maid", call.maid)
             try:
-                value = await connection.call(name, arguments)
+                result = _read_value(name, connection, await connection.call(name, arguments))
             except BridgeError as error:
-                return _read_error(name, str(error))
-        if isinstance(value, dict) and value.keys() == {"plugin_error"}:  # VCPToolBox shows it to the model as a result
-            raise _explain_lack(connection, str(value["plugin_error"]))
-        return read_plugin_result(name, {"status": "success", "result": value})
+                result = _read_error(name, str(error))
+        context: JsonObject = {"cwd": ".", "confinement": self._bridge.level.value}
+        return replace(result, context={**context, **result.context})
+
+
+def _read_value(name: str, connection: Connection, value: Json) -> Result:
+    if isinstance(value, dict) and value.keys() == {"plugin_error"}:  # VCPToolBox shows it to the model as a result
+        raise _explain_lack(connection, str(value["plugin_error"]))
+    return read_plugin_result(name, {"status": "success", "result": value})
 
 
 def _require_tool(name: str, connection: Connection) -> None:
