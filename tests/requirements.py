@@ -2077,6 +2077,11 @@ INTEROP: Final = _now(
     ("vcp:one-decision", "vcp.md#one-decision",
      ("toolyard vcp allow shows what all plugins of an installation may reach together and approves each by its "
       "fingerprint; a changed one asks again, and a decision on one of them stays.")),
+    ("vcp:check", "vcp.md#what-is-used-in-place",
+     "toolyard vcp check says of each plugin, variable, agent, schedule, key and client what becomes of it, and why."),
+    ("vcp:dependencies", "vcp.md#what-plugins-need",
+     ("Packages, native modules and programs that a plugin needs are named before its first call, and what can be "
+      "installed is installed in the home.")),
     ("vcp:access", "vcp.md#what-its-plugins-may-reach",
      ("With the access installation a plugin reads the tree, its siblings too, and writes its own folder, the shared "
       "folders and siblings that its code names; no access shows a folder empty that is not.")),

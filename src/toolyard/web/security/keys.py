@@ -138,7 +138,7 @@ def make_installation_keys(http: str, channels: str) -> list[Key]:
     return [
         Key(
             id=INSTALLATION if Scope.APPROVE in allowed else f"{INSTALLATION}-http",
-            name="VCP_Key of VCPToolBox" if text == channels else "Key of VCPToolBox",
+            name="VCP_Key of VCPToolBox" if Scope.APPROVE in allowed else "Key of VCPToolBox",
             scopes=frozenset(allowed),
             digest=hash_secret(text),
         )
