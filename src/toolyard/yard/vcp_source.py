@@ -40,12 +40,11 @@ class VcpSource:
         config = self._basis.config
         if self._bridge is None and config.vcp is not None and (config.vcp / "Plugin").is_dir():
             from toolyard.vcp.bridge.bridge import Bridge, BridgeContext
-            from toolyard.vcp.installation import read_installation
 
             self._bridge = Bridge(
                 BridgeContext(
                     root=config.vcp,
-                    own_port=read_installation(config.vcp).port,
+                    beside=config.beside,
                     home=config.home,
                     environ=config.environ,
                     port=self._plugins.port,
