@@ -2134,6 +2134,34 @@ INTEROP: Final = _now(
      "A tree is run by one server, unless its owner starts it beside VCPToolBox, which then keeps the timers."),
     ("vcp:same-answers", "vcp.md#what-is-used-in-place",
      "The stdio and static plugins of a real installation answer in place as they do in VCPToolBox."),
+    ("vcp:bridge:call", "vcp.md#plugins-in-vcptoolboxs-process",
+     ("A plugin that lives in VCPToolBox's process is a tool like any other: found, permitted, timed, journalled and "
+      "cancelled, with its own result or error.")),
+    ("vcp:bridge:only", "vcp.md#plugins-in-vcptoolboxs-process",
+     ("The process starts only when such a plugin is switched on, and loads nothing that its owner has not allowed as "
+      "it is now, VCPToolBox's own code included.")),
+    ("vcp:bridge:noise", "vcp.md#plugins-in-vcptoolboxs-process",
+     "Nothing that such a plugin prints is taken for an answer."),
+    ("vcp:bridge:survives", "vcp.md#when-something-fails",
+     ("The process survives plugins that end it, throw or cannot be loaded, and a vector engine that this system cannot "
+      "load; one that blocks or crashes is started again with a pause, and calls in flight are answered.")),
+    ("vcp:bridge:confined", "vcp.md#what-the-process-may-reach",
+     "The process writes the folders that plugins share and those of its plugins, and no code of others."),
+    ("vcp:bridge:server", "vcp.md#what-these-plugins-ask-of-the-server",
+     ("What these plugins ask of VCPToolBox's server is answered here: PORT and Key lead to it, their calls are settled, "
+      "and their pushes and placeholders arrive.")),
+    ("vcp:bridge:messages", "vcp.md#plugins-in-vcptoolboxs-process",
+     "Message preprocessors see the messages of a chat in VCPToolBox's order."),
+    ("vcp:bridge:routes", "vcp.md#pages-and-routes-of-plugins",
+     ("Routes of plugins answer at VCPToolBox's own paths, with the keys of this server, and their pages have no access "
+      "to its sessions.")),
+    ("vcp:bridge:approvals", "vcp.md#approvals",
+     "The approval file of the tree is made into rules once, and VCPToolBox's code asks nobody again."),
+    ("vcp:bridge:alone", "vcp.md#beside-vcptoolbox",
+     "The process runs in one host alone, and not while VCPToolBox itself runs there."),
+    ("vcp:bridge:same-answers", "vcp.md#plugins-in-vcptoolboxs-process",
+     ("Every such plugin of a real tree is loaded, or listed with a reason, and its calls are answered as in "
+      "VCPToolBox.")),
     ("export:tools", "cli.md#toolyard-tools, python.md#yardtools",
      "Every tool's definition is given in OpenAI's and in MCP's shape from the same ToolSpec."),
     ("mcp:results-as-sent", "mcp.md#how-they-run",

@@ -179,9 +179,9 @@ class PluginHost:
             version=plugin.fingerprint.digest,
         )
         launch = self.network.add_to(launch, plugin.name, access)
-        return watch_refusals(self._add_packages(launch)) if plugin.installation else launch
+        return watch_refusals(self.add_packages(launch)) if plugin.installation else launch
 
-    def _add_packages(self, launch: Launch) -> Launch:
+    def add_packages(self, launch: Launch) -> Launch:
         """Let a program of an installation find the npm packages that were installed for it."""
         packages = str(self.host_environment.home / PACKAGES_FOLDER / "node_modules")
         if not os.path.isdir(packages) or "NODE_PATH" in launch.environment:

@@ -84,7 +84,7 @@ class Yard:
             outside=outside,
         )
         self.mcp = McpSource(basis, processes=self._processes)
-        self.vcp = VcpSource(basis, self.plugins, lambda: self.calls)
+        self.vcp = VcpSource(basis, self.plugins, calls=lambda: self.calls, state=lambda: self.state)
         self.tools = Registry(self._built_in.tools, [] if outside.safe else [self.mcp, self.vcp, self.plugins])
         self.results = Results(basis)
         self.calls = Calls(

@@ -222,6 +222,7 @@ class Bridge:
             port=context.port,
             key=self.key,
             network=host.network,
+            add_packages=host.add_packages,
         )
 
     def _require_startable(self) -> None:

@@ -135,6 +135,7 @@ class Server:
         try:
             await self.state_check.require_sound()
             await self._assemble()
+            await self.yard.vcp.take_approvals()
             await self.feed.start()
             reloading = self._reloading = self._make_reloader()
             self._app = make_app(self.yard, self._make_parts(reloading))
