@@ -2143,8 +2143,8 @@ INTEROP: Final = _now(
     ("vcp:bridge:noise", "vcp.md#plugins-in-vcptoolboxs-process",
      "Nothing that such a plugin prints is taken for an answer."),
     ("vcp:bridge:survives", "vcp.md#when-something-fails",
-     ("The process survives plugins that end it, throw or cannot be loaded, and a vector engine that this system cannot "
-      "load; one that blocks or crashes is started again with a pause, and calls in flight are answered.")),
+     ("The process survives plugins that end it, throw or cannot be loaded, and a vector engine that this system "
+      "cannot load; one that blocks or crashes is started again with a pause, and calls in flight are answered.")),
     ("vcp:bridge:confined", "vcp.md#what-the-process-may-reach",
      "The process writes the folders that plugins share and those of its plugins, and no code of others."),
     ("vcp:bridge:server", "vcp.md#what-these-plugins-ask-of-the-server",
