@@ -4,7 +4,7 @@
 //
 // It loads the installation's own Plugin.js in the order of its server.js and answers messages, one JSON object a line:
 //
-//   start        {plugins, approvals}     the folders whose modules may be loaded     -> ready {plugins, order, problems}
+//   start        {plugins}                the folders whose modules may be loaded     -> ready {plugins, order, problems}
 //   call         {id, tool, args, ip}                                                 -> answer {id, value | error}
 //   preprocess   {id, names, messages, config}                                        -> answer {id, value: messages}
 //   placeholders {id}                                                                 -> answer {id, value: {name: text}}
@@ -133,7 +133,7 @@ async function start(options) {
   require(path.join(tree, "modules/dotenvPatch.js"));
   const treeRequire = Module.createRequire(path.join(tree, "server.js"));
   treeRequire("dotenv").config({ path: path.join(tree, "config.env"), quiet: true });
-  const store = options.store ? loadStore() : {};
+  const store = needsStore(allowed) ? loadStore() : {};
   const sockets = require(path.join(tree, "WebSocketServer.js"));
   answerPushes(sockets);
   manager = require(path.join(tree, "Plugin.js"));
@@ -163,6 +163,21 @@ async function start(options) {
   await attempt("routes", () => startRoutes(treeRequire("express")));
   injectDependencies(store);
   send({ type: "ready", ms: Date.now() - began, ...listPlugins(allowed), problems });
+}
+
+// plugins that search VCPToolBox's knowledge base, which takes seconds and memory to open
+const NEED_STORE = new Set(["RAGDiaryPlugin", "DailyNote", "DailyNoteManager", "LightMemo", "AgentDream"]);
+
+function needsStore(allowed) {
+  return [...allowed].some((folder) => {
+    try {
+      const file = path.join(tree, "Plugin", folder, "plugin-manifest.json");
+      const manifest = JSON.parse(fs.readFileSync(file, "utf8"));
+      return NEED_STORE.has(manifest.name) || manifest.requiresKnowledgeBaseManager === true;
+    } catch {
+      return false; // Plugin.js does not load it either
+    }
+  });
 }
 
 function loadStore() {

@@ -37,10 +37,8 @@ if TYPE_CHECKING:
 _HAND_OVER_S = 30.0  # for the calls of a process that is to be replaced
 _LOOK_S = 2.0  # between two looks at what is switched on, and at the placeholders
 AT_ONCE: Final = 32  # calls in the process
-# plugins that search VCPToolBox's knowledge base, which takes seconds and memory to open
 _ON_MESSAGES = (PluginType.MESSAGE_PREPROCESSOR, PluginType.HYBRID_SERVICE)
 _log = logging.getLogger(__name__)
-_NEED_STORE = frozenset({"RAGDiaryPlugin", "DailyNote", "DailyNoteManager", "LightMemo", "AgentDream"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,7 +82,7 @@ class Bridge:
 
     @property
     def inventory(self) -> Inventory | None:
-        """What the running process has loaded; None when none runs."""
+        """The plugins that the running process has loaded; None when none runs."""
         connection = self._connection
         return connection.inventory if connection is not None and not connection.ended.done() else None
 
@@ -95,7 +93,7 @@ class Bridge:
 
     @property
     def level(self) -> ConfinementLevel:
-        """How far the process is confined that was started last."""
+        """The confinement level of the process that was started last."""
         return measure_confinement(self._launch.profile if self._launch else None).level
 
     async def connect(self) -> Connection:
@@ -188,8 +186,7 @@ class Bridge:
             connection = Connection(
                 child, host.children, HostServices(self._context.answer, self._context.push, self._log.add)
             )
-            needs_store = any(plugin.name in _NEED_STORE or _wants_store(plugin) for plugin in plugins)
-            await connection.start([plugin.folder.name for plugin in plugins], with_store=needs_store)
+            await connection.start([plugin.folder.name for plugin in plugins])
         except Failure as failure:
             self._owned.close()
             self._backoff.note_crash()
@@ -252,7 +249,3 @@ class Bridge:
             message = Message("{message} It said: {output}", message=message, output=self._log.last_lines)
         hint = Message("Its owner finds more in {log}.", log=self._log.path)
         return Failure(failure.reason or Reason.START_FAILED, message, hint=hint)
-
-
-def _wants_store(plugin: Plugin) -> bool:
-    return plugin.manifest is not None and plugin.manifest.fields.get("requiresKnowledgeBaseManager") is True

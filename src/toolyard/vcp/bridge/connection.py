@@ -49,7 +49,7 @@ class LoadedPlugin:
 
 @dataclass(frozen=True, slots=True)
 class Inventory:
-    """What the process has loaded."""
+    """The plugins that the process has loaded."""
 
     plugins: Mapping[str, LoadedPlugin] = field(default_factory=dict)
     preprocessors: tuple[str, ...] = ()  # in their order
@@ -57,7 +57,7 @@ class Inventory:
 
 
 class BridgeError(Exception):
-    """What a plugin's code raised, in its words."""
+    """An error of a plugin's code, in its words."""
 
 
 class HttpRequest(NamedTuple):
@@ -78,7 +78,7 @@ class HttpHead(NamedTuple):
 
 @dataclass(slots=True)
 class HostServices:
-    """What plugins ask of the server around them, and where their words go."""
+    """The server around the plugins: it answers them, and takes their words."""
 
     answer: AnswerAsk
     push: TakePush
@@ -114,11 +114,11 @@ class Connection:
         """It ended, and nobody had asked it to."""
         return self.ended.done() and not self._is_stopping
 
-    async def start(self, folders: Sequence[str], *, with_store: bool) -> None:
+    async def start(self, folders: Sequence[str]) -> None:
         """Let it load these folders of ``Plugin``. Raises Failure, and then it is closed."""
         try:
             async with asyncio.timeout(START_S):
-                await self._send({"type": "start", "plugins": list(folders), "store": with_store})
+                await self._send({"type": "start", "plugins": list(folders)})
                 ready = await asyncio.shield(self._ready)
         except TimeoutError:
             await self.close()

@@ -1,4 +1,4 @@
-"""How the bridge process is started, and what it may reach.
+"""The launch of the bridge process, with all that it may reach.
 
 It reads the installation. It writes the folders that VCPToolBox's plugins share, and those of the plugins that are
 loaded: never the code of VCPToolBox, of other plugins, or of the packages. VCPToolBox's own code reads ``config.env``
