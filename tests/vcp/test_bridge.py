@@ -426,3 +426,22 @@ async def test_an_error_keeps_what_the_plugin_said_beside_it(tree: Tree) -> None
     assert envelope.error is not None
     assert envelope.error.message == "why"
     assert envelope.data["code"] == 7
+
+
+@pytest.mark.requirement("vcp:bridge:call")
+async def test_no_answer_is_lost_when_many_calls_run_at_once(tree: Tree) -> None:
+    tree.add("Big", make_plugin("return { number: args.number, text: 'x'.repeat(1 << 20) };"))
+    async with tree.open() as opened:
+        outcomes = await asyncio.gather(*(opened.call("Big", number=number) for number in range(64)))
+    assert [one.envelope.data.get("number") for one in outcomes] == list(range(64))
+
+
+@pytest.mark.requirement("vcp:bridge:call")
+async def test_a_call_ends_at_the_time_limit_of_its_manifest(tree: Tree) -> None:
+    tree.add("Slow", make_plugin("await new Promise(() => {});"), communication={"protocol": "direct", "timeout": 200})
+    tree.add("Good")
+    async with tree.open() as opened:
+        envelope = (await opened.call("Slow")).envelope
+        assert envelope.error is not None
+        assert envelope.error.code is ErrorCode.TIMEOUT
+        assert (await opened.call("Good")).envelope.error is None

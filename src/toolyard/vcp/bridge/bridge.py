@@ -187,6 +187,8 @@ class Bridge:
                 child, host.children, HostServices(self._context.answer, self._context.push, self._log.add)
             )
             await connection.start([plugin.folder.name for plugin in plugins])
+            for name, why in connection.inventory.problems.items():
+                _log.warning("VCPToolBox could not load %s: %s", name, why.split("\n")[0])
         except Failure as failure:
             self._owned.close()
             self._backoff.note_crash()

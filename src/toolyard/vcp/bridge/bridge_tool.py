@@ -8,6 +8,7 @@ from typing import Final
 from toolyard.message import Message, strip_period
 from toolyard.plugins.package.plugin import Plugin
 from toolyard.plugins.plugin_host import PluginHost
+from toolyard.plugins.process.child_report import limit_run_time
 from toolyard.protocol.arguments import accept_arguments
 from toolyard.protocol.envelope import ErrorCode, Failure, Reason
 from toolyard.protocol.json import Json, JsonObject
@@ -64,7 +65,9 @@ class BridgeTool:
             if call.maid is not None:
                 arguments.setdefault("maid", call.maid)
             try:
-                result = _read_value(name, connection, await connection.call(name, arguments))
+                async with limit_run_time(name, self._own_timeout_s):
+                    value = await connection.call(name, arguments)
+                result = _read_value(name, connection, value)
             except BridgeError as error:
                 result = _read_error(name, str(error))
         context: JsonObject = {"cwd": ".", "confinement": self._bridge.level.value}
