@@ -3,7 +3,7 @@
 // Licensed under Apache-2.0, like Toolyard itself.
 
 /** The owner's decision on what a plugin may reach. */
-export type AccessChoice = "strict" | "declared" | "read-project" | "wide" | "unconfined";
+export type AccessChoice = "strict" | "declared" | "read-project" | "installation" | "wide" | "unconfined";
 
 export interface AccessOptionRow {
   choice: AccessChoice;
