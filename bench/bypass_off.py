@@ -21,9 +21,9 @@ def run_toolyard(bypass: str, *words: str) -> None:
 
 
 def _route_chats_by_fastapi() -> None:
-    from toolyard.web.routes import chats
+    from toolyard.web import app as web_app
 
-    patch.object(chats, "add_chat_fast_path", lambda app, *_: app).start()
+    patch.object(web_app, "route_first", lambda app, *_: app).start()
 
 
 def _leave_calls_to_sdk() -> None:

@@ -4,13 +4,18 @@ import asyncio
 import random
 import socket
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
-from toolyard.protocol.json import JsonObject
+from toolyard.protocol.json import Json, JsonObject
 from toolyard.protocol.tool import Checkpoint, Outcome, Result, Risk, ToolCall, ToolSpec
+
+
+def number_batch(items: Iterable[Mapping[str, Json]]) -> JsonObject:
+    """Write several calls' arguments as one numbered batch: the inverse of ``split_batch``."""
+    return {f"{key}{number}": value for number, item in enumerate(items, 1) for key, value in item.items()}
 
 
 @contextmanager

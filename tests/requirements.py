@@ -1749,6 +1749,51 @@ CHAT: Final = _now(
       "answer is validated, repaired and returned parsed as well, streamed or not; an assistant may ask for that.")),
 )
 
+PROTOCOLS: Final = _now(
+    ("protocols:matrix", "architecture.md#the-life-of-a-chat-turn",
+     ("Every scenario of the gateway is the same with each protocol of a client, chat completions, Responses or "
+      "Messages, in front of each protocol of a provider.")),
+)
+
+RESPONSES: Final = _now(
+    ("responses:create", "responses.md#requests",
+     "POST /v1/responses answers as the official client expects, whole and streamed."),
+    ("responses:stored", "responses.md#stored-responses",
+     ("A stored response is got, gone on from and deleted by its key alone; its input is listed; the next request "
+      "brings what tools said before to the model once, and instructions are not carried over.")),
+    ("responses:conversation", "responses.md#stored-responses",
+     "The turns of a conversation follow one another by its id."),
+    ("responses:background", "responses.md#in-the-background",
+     ("A response in the background goes on without its client, can be got, followed from an event on and cancelled, "
+      "and is continued once after a crash without running a tool again.")),
+    ("responses:approvals", "responses.md#approvals",
+     ("A client that lists our server is asked by an approval request item and decides by its answer, whoever answers "
+      "first; a key without the scope approve cannot allow. For any other client the turn waits.")),
+    ("responses:beside", "responses.md#requests",
+     "input_tokens estimates, compact replaces a conversation by a summary that the next request can begin with."),
+    ("responses:socket", "responses.md#over-a-websocket",
+     ("On a WebSocket each response.create is answered by its events, and the newest response stays for the next one, "
+      "until one fails.")),
+    ("responses:stream", "responses.md#answers",
+     ("The events of a stream come in the documented order with sequence numbers, each item is added, gets its parts "
+      "and is done, and the last event repeats all of them.")),
+    ("responses:own_tools", "responses.md#tools",
+     "A call of ours is an mcp_call item, with its output or its error; nothing is before the first."),
+    ("responses:client_tools", "responses.md#tools",
+     ("Function and custom tools of the client come back to it one after the other under the names that it gave them, "
+      "also those in a namespace; hosted tools go only to a provider of the same protocol.")),
+    ("responses:reasoning", "responses.md#answers",
+     "Reasoning is an item of its own, and goes back to the provider as it came."),
+    ("responses:ends", "responses.md#answers",
+     "An answer that is cut for its length or content is incomplete, and says why."),
+    ("responses:errors", "responses.md#answers",
+     ("A request that fails has a status and an error in OpenAI's shape; a stream that fails ends with an error event "
+      "and a failed response.")),
+    ("responses:repeats", "responses.md#repeats",
+     ("A request that is sent again after a tool has begun, with or without a stream, joins or continues its turn, so "
+      "that a tool has one effect.")),
+)
+
 OFFER: Final = _now(
     ("offer:default", "offering.md#tools-in-a-chat, offering.md#turning-tools-off-or-on",
      ("A chat request without tools of its own is offered ours natively by default, by a setting, toolyard.offer, the "
@@ -1829,6 +1874,19 @@ PROVIDERS: Final = _now(
     ("clients:fallback", "providers.md#fallbacks",
      ("For a model with a list of others the next one is asked when a provider does not answer, before the first byte "
       "of any round, which repeats no tool, and whoever answered keeps the turn while it answers.")),
+    ("protocols:provider-request", "providers.md#protocols",
+     ("A chat request becomes one of the provider's protocol that its official client accepts; what that has no word "
+      "for is left out as documented.")),
+    ("protocols:provider-answer", "providers.md#protocols",
+     ("Answers of providers that speak Responses or Messages become chat answers, streamed and whole: text, reasoning "
+      "with its signature byte for byte, calls, refusals, citations, usage and stop reasons.")),
+    ("protocols:cut", "providers.md#protocols",
+     "A stream that ends before the last event of its protocol counts as broken off, wherever it was cut."),
+    ("protocols:provider", "providers.md#protocols",
+     ("A provider of any protocol stands behind the same turn: tools, keys, retries, fallbacks, errors and lists of "
+      "models.")),
+    ("protocols:probe", "providers.md#protocols",
+     "The test of a provider finds out which protocol it speaks."),
     ("clients:passthrough", "providers.md#other-endpoints",
      ("POST /v1/embeddings, /v1/completions, /v1/moderations, /v1/images/* and /v1/audio/* go to the provider of the "
       "model, bodies and answers byte for byte and bounded, with OpenAI's errors and without secrets.")),
@@ -2449,6 +2507,43 @@ SERVICES_AND_TLS: Final = _now(
       "scanners read.")),
 )
 
+MESSAGES: Final = _now(
+    ("anthropic:create", "messages.md#what-is-supported",
+     ("The official client of Anthropic gets answers, streams and errors from POST /v1/messages, with one block open "
+      "at a time and the same message streamed or whole.")),
+    ("anthropic:request", "messages.md#what-is-supported",
+     ("A request of Messages becomes a chat with everything chat has a word for; the rest reaches a provider that "
+      "speaks Messages unchanged, and what is malformed is named with its place.")),
+    ("anthropic:tools", "messages.md#how-our-tools-appear",
+     ("Calls of ours are lines in the text, or blocks for a client that lists our server, streamed without deltas of "
+      "their input and after a text; calls of the client are streamed with their arguments.")),
+    ("anthropic:fed-back", "messages.md#how-our-tools-appear",
+     "Calls of ours that a client sends back reach the model once, with their results."),
+    ("anthropic:thinking", "messages.md#what-is-translated",
+     "Thinking comes first, with its signature byte for byte, and goes back as it came."),
+    ("anthropic:stops", "messages.md#what-is-translated",
+     ("Each answer ends with the right stop reason and the tokens of all rounds; before the provider has counted they "
+      "are estimated.")),
+    ("anthropic:faults", "messages.md#errors",
+     ("Every error of these paths has Anthropic's shape with the type of its status, and says when a request is not to "
+      "be repeated.")),
+    ("anthropic:once", "messages.md#repeats",
+     ("A request that is sent again, streamed or not, joins the turn in which a tool has begun, so its effect happens "
+      "once.")),
+    ("anthropic:waits", "messages.md#how-our-tools-appear",
+     "While a call waits for an approval a stream is kept alive with pings."),
+    ("anthropic:plain", "messages.md#what-is-translated",
+     "Without tools, a request and its answer pass unchanged to and from a provider that speaks Messages."),
+    ("anthropic:tokens", "messages.md#what-is-supported",
+     ("POST /v1/messages/count_tokens counts at a provider that can, and elsewhere answers an estimate that says so.")),
+    ("anthropic:models", "messages.md#what-is-supported",
+     "A client that sends anthropic-version gets the list of models, and one model, in Anthropic's shape."),
+    ("anthropic:claude-code", "messages.md#claude-code",
+     "The side requests of Claude Code are answered without our tools, and its probes without a key."),
+    ("http:ways-in", "http.md#other-base-urls",
+     "A base URL without /v1, with it twice, with a slash at the end or of the other vendor leads to the same routes."),
+)
+
 # fmt: on
 REQUIREMENTS: Final[Mapping[str, Requirement]] = _by_id(
     TOOL_REQUESTS,
@@ -2483,6 +2578,8 @@ REQUIREMENTS: Final[Mapping[str, Requirement]] = _by_id(
     STORAGE_AND_HOSTS_TO_COME,
     CONTAINERS,
     CHAT,
+    PROTOCOLS,
+    RESPONSES,
     OFFER,
     REPEATS,
     PROVIDERS,
@@ -2500,4 +2597,5 @@ REQUIREMENTS: Final[Mapping[str, Requirement]] = _by_id(
     CONSOLE_PROVIDERS,
     TOOL_PAGE,
     PACKAGES,
+    MESSAGES,
 )

@@ -123,7 +123,7 @@ def render_reply(text: str, to: str = "html", lang: str = "en") -> str:
     what is not the model's.
     """
     from toolyard.protocol.replies.reply_prompt import Language
-    from toolyard.render.render import Target, render
+    from toolyard.render import Target, render
 
     for name, value, choices in (("target", to, list(Target)), ("language", lang, list(Language))):
         if value not in choices:

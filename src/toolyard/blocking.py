@@ -13,13 +13,13 @@ from typing import Any, TypeVar, overload
 import uvloop
 
 from toolyard.config import Config
+from toolyard.dialects import require_dialect
 from toolyard.errors import ServerUnreachable
 from toolyard.hosts.open_yard import open_yard
 from toolyard.protocol.envelope import Envelope
 from toolyard.protocol.tool import ToolCall
 from toolyard.web.server.running_server import ServerClient, find_server
 from toolyard.yard.calls import Arguments
-from toolyard.yard.results import require_dialect
 
 T = TypeVar("T")
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # of malloc.h

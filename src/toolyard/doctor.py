@@ -33,7 +33,7 @@ from toolyard.plugins.package.plugin import MANIFEST, Origin, Plugin, PluginStat
 from toolyard.protocol.access import ConfinementLevel, ConfinementRule
 from toolyard.protocol.mask import Mask
 from toolyard.protocol.tool import ToolSpec
-from toolyard.provider_settings import ProviderOptions
+from toolyard.provider_settings import ProviderOptions, ProviderProtocol
 from toolyard.settings import MIN_CLUSTER_KEY, Settings
 from toolyard.storage.repair import find_lost_secrets, forget_lost_secrets, repair
 from toolyard.storage.secret_key import KEY_FILE
@@ -175,19 +175,20 @@ def _check_needs(plugins: Sequence[Plugin], config: Config) -> Iterator[Check]:
             yield Check.warn("plugins", Message("{name}: {reason}", name=plugin.name, reason=reasons), fix)
 
 
-def _check_plugins(plugins: Sequence[Plugin], own_command: OwnCommand) -> Iterator[Check]:
-    """Yield a check for each plugin that cannot be used although it is meant to be, and one for all others.
-
-    Those of a VCPToolBox installation wait for one decision together.
-    """
-    ready = 0
-    together = [plugin for plugin in plugins if plugin.installation and plugin.state in _WAITING]
-    if together:
-        detail = Message(
-            "{count} plugins of {folder} wait for your decision", count=len(together), folder=together[0].installation
+def _check_decision(waiting: Sequence[Plugin], own_command: OwnCommand) -> Iterator[Check]:
+    """Yield a check for plugins of a VCPToolBox installation that wait for one decision together."""
+    if waiting:
+        folder = waiting[0].installation
+        detail = Message("{count} plugins of {folder} wait for your decision", count=len(waiting), folder=folder)
+        yield Check.warn(
+            "plugins", detail, Message("Run: {command}", command=own_command.format("vcp allow", str(folder)))
         )
-        fix = Message("Run: {command}", command=own_command.format("vcp allow", str(together[0].installation)))
-        yield Check.warn("plugins", detail, fix)
+
+
+def _check_plugins(plugins: Sequence[Plugin], own_command: OwnCommand) -> Iterator[Check]:
+    """Yield a check for each plugin that cannot be used although it is meant to be, and one for all others."""
+    ready = 0
+    yield from _check_decision([one for one in plugins if one.installation and one.state in _WAITING], own_command)
     for plugin in plugins:
         fix = ""
         name, reason = plugin.name, plugin.reason
@@ -218,7 +219,7 @@ def _check_providers(config: Config) -> Iterator[Check]:
     targets = {
         name: (one.url, one.key, one.options) for name, one in settings.upstreams.items() if not one.options.disabled
     }
-    url, key, options = settings.upstream_url, settings.upstream_key, settings.upstream_options
+    url, key, options = settings.upstream_url, settings.upstream_key, settings.default_provider_options
     if (url or key or options.keys) and not options.disabled:
         targets = {"upstream": (url or DEFAULT_URL, key, options)} | targets
     if not targets:
@@ -232,11 +233,26 @@ def _check_providers(config: Config) -> Iterator[Check]:
             is_refusal = result.status not in (HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED)
             fix = result.hint or Message("Check its address and its key.")
             yield Check("providers", CheckStatus.FAIL if is_refusal else CheckStatus.WARN, detail, fix)
-        else:
+            continue
+        asked, spoken = targets[name][2].protocol or ProviderProtocol.CHAT, result.protocols
+        if spoken and asked not in spoken:
             detail = Message(
-                "'{name}' at {url} answers and lists {count} models", name=name, url=address, count=len(result.models)
+                "'{name}' at {url} speaks '{spoken}', and is asked in '{asked}'",
+                name=name,
+                url=address,
+                spoken=spoken[0],
+                asked=asked,
             )
-            yield Check.ok("providers", detail)
+            yield Check.warn("providers", detail, Message("Set its protocol to '{protocol}'.", protocol=spoken[0]))
+            continue
+        detail = Message(
+            "'{name}' at {url} answers in '{protocol}' and lists {count} models",
+            name=name,
+            url=address,
+            protocol=asked,
+            count=len(result.models),
+        )
+        yield Check.ok("providers", detail)
 
 
 async def _probe_all(targets: Iterable[tuple[str, str | None, ProviderOptions]]) -> list[Probe]:

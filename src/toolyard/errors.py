@@ -1,6 +1,6 @@
 """Host faults, for operators and programmers: Toolyard itself cannot continue.
 
-A tool that fails is not a host fault: the model gets an Envelope (see ``protocol.failure``). The whole tree:
+A tool that fails is not a host fault: the model gets an Envelope (see ``protocol.envelope``). The whole tree:
 
     ToolyardError            anything Toolyard raises on purpose; ``exit_code`` is what the command line exits with
     ├── UsageError           the request makes no sense: a flag, an argument, a file that cannot be read      (2)

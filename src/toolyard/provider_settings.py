@@ -1,4 +1,4 @@
-"""The settings of model providers: their addresses, keys, headers, limits, and who stands in for whom.
+"""The settings of model providers: their addresses, protocols, keys, headers, limits, and who stands in for whom.
 
 A header whose value is or holds ``{key}`` carries the key of the provider in place of ``Authorization``.
 """
@@ -6,6 +6,7 @@ A header whose value is or holds ``{key}`` carries the key of the provider in pl
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
+from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from toolyard.message import Message
@@ -35,10 +36,19 @@ _NOT_HEADERS = frozenset({
 })  # fmt: skip
 
 
+class ProviderProtocol(StrEnum):
+    """The protocols that model providers speak."""
+
+    CHAT = "chat"  # OpenAI's chat completions
+    RESPONSES = "responses"  # OpenAI's Responses
+    ANTHROPIC = "anthropic"  # Anthropic's Messages
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProviderOptions:
     """The options of requests to a model provider, beside its address and its first key."""
 
+    protocol: ProviderProtocol | None = None  # not said: chat
     keys: tuple[str, ...] = field(default=(), repr=False)  # further ones, used in turn
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     query: Mapping[str, str] = field(default_factory=dict, repr=False)
@@ -139,6 +149,8 @@ def parse_options(value: object) -> ProviderOptions:
     """Parse the options of the provider that has no name."""
     if not isinstance(value, dict):
         raise ValueError(Message("expected a table, such as [upstream_options]"))
+    if "protocol" in value:
+        raise ValueError(Message("the protocol of the default provider is a setting of its own: upstream_protocol"))
     _require_known(value, _OPTIONS)
     return _parse_options(value)
 
@@ -282,6 +294,12 @@ def _parse_disabled(value: object) -> bool:
     return value
 
 
+def parse_protocol(value: object) -> ProviderProtocol:
+    if value not in list(ProviderProtocol):
+        raise ValueError(Message("expected one of {names}", names=", ".join(ProviderProtocol)))
+    return ProviderProtocol(str(value))
+
+
 def _is_name(value: object) -> bool:
     return isinstance(value, str) and bool(value) and "/" not in value
 
@@ -297,6 +315,7 @@ def _is_secret(name: str, value: str) -> bool:
 
 
 _OPTION_PARSERS: Mapping[str, Callable[[object], Any]] = {
+    "protocol": parse_protocol,
     "keys": _parse_keys,
     "headers": _parse_headers,
     "query": _parse_query,
@@ -307,6 +326,6 @@ _OPTION_PARSERS: Mapping[str, Callable[[object], Any]] = {
     "tool_rounds": _parse_rounds,
     "disabled": _parse_disabled,
 }
-_OPTIONS = tuple(_OPTION_PARSERS)
-_FIELDS = ("url", "key", "models", FORMER_NAMES, *_OPTIONS)
+_OPTIONS = tuple(name for name in _OPTION_PARSERS if name != "protocol")  # of the provider without a name
+_FIELDS = ("url", "key", "models", FORMER_NAMES, *_OPTION_PARSERS)
 OPEN_FIELDS: Final = frozenset(_FIELDS) - {"key", "keys"}  # shown, unless what they hold is a secret

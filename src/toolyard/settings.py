@@ -3,7 +3,7 @@
 import os
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -14,8 +14,10 @@ from toolyard.protocol.result_limits import Direction
 from toolyard.provider_settings import (
     Provider,
     ProviderOptions,
+    ProviderProtocol,
     parse_fallbacks,
     parse_options,
+    parse_protocol,
     parse_providers,
     parse_url,
 )
@@ -611,6 +613,13 @@ class Settings:
         environment=(),
         secret=True,
     )
+    upstream_protocol: ProviderProtocol = _setting(
+        Group.UPSTREAM,
+        Message("Protocol"),
+        Message("What the model provider speaks: chat, responses (OpenAI) or anthropic (Messages)."),
+        ProviderProtocol.CHAT,
+        parse_protocol,
+    )
     upstream_url: str | None = _setting(
         Group.UPSTREAM,
         Message("Base URL"),
@@ -649,6 +658,12 @@ class Settings:
         True,
         _parse_switch,
     )
+
+    @property
+    def default_provider_options(self) -> ProviderOptions:
+        """The options of the default provider, with its protocol; chat is what nobody said."""
+        protocol = self.upstream_protocol
+        return replace(self.upstream_options, protocol=None if protocol is ProviderProtocol.CHAT else protocol)
 
     def list_differences(self, other: "Settings") -> list[str]:
         """Return the names of the settings that ``other`` has otherwise."""

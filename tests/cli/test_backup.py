@@ -21,7 +21,7 @@ from toolyard.protocol.json import JsonObject
 from toolyard.protocol.store import NewEvent, Query, Record, Store
 from toolyard.protocol.tool import Origin
 from toolyard.storage.sqlite import SqliteStore
-from toolyard.workspace.changes.locks import MachineLock
+from toolyard.workspace.home_folder import MachineLock
 from toolyard.yard.yard import Yard
 
 KINDS = ("call", "result", "task", "schedule", "approval", "rule")

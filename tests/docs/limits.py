@@ -25,7 +25,6 @@ from toolyard.protocol.requests import scanner
 from toolyard.settings import Settings
 from toolyard.storage import backup_archive
 from toolyard.tools import grep, ls, project_files, validation, web_fetch
-from toolyard.tools.readers import attachment
 from toolyard.web import idempotency as idempotency_keys
 from toolyard.web.security import keys, sessions
 from toolyard.web.server import health, listener
@@ -174,7 +173,7 @@ def list_rows(server: Mapping[str, Any]) -> dict[str, list[Row]]:
                 _count(conversations.MAX_SEARCHED),
             ),
             Row("assistants of one key", _count(assistants.MAX_PER_CALLER)),
-            Row("text of a file attached to a message, in characters", _count(attachment.MAX_CHARACTERS)),
+            Row("text of a file attached to a message, in characters", _count(project_files.MAX_CHARACTERS)),
             Row("PDF or image attached to a message", _bytes(project_files.MAX_FILE)),
             Row("structured reply", _bytes(reply_values.MAX_BYTES)),
             Row("attachments of a structured reply", _count(server["reply_attachments"])),

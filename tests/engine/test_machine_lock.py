@@ -9,7 +9,7 @@ import pytest
 
 from toolyard.config import load_config
 from toolyard.protocol.store import Record
-from toolyard.workspace.changes.locks import MachineLock, list_machines
+from toolyard.workspace.home_folder import MachineLock, list_machines
 from toolyard.yard.yard import Yard
 
 pytestmark = pytest.mark.requirement("container:machine-name")
@@ -18,7 +18,7 @@ HOLDER = """
 import socket, sys
 from pathlib import Path
 socket.gethostname = lambda: "first"
-from toolyard.workspace.changes.locks import MachineLock
+from toolyard.workspace.home_folder import MachineLock
 lock = MachineLock.acquire(Path(sys.argv[1]))
 print("held", flush=True)
 input()

@@ -18,7 +18,6 @@ from tests.fakes import Endless, FakeClock, FakeTool, ListJournal, Work, says
 from tests.waiting import wait_until_blocking
 from toolyard.engine import runner
 from toolyard.engine.journal import Journal
-from toolyard.engine.model_view import ModelView
 from toolyard.engine.registry import Registry
 from toolyard.engine.runner import Runner
 from toolyard.protocol.content import Media, Text
@@ -31,6 +30,7 @@ from toolyard.storage.sqlite import SqliteStore
 from toolyard.tools.thread import in_thread
 from toolyard.workspace.outputs import Outputs
 from toolyard.workspace.workspace import Workspace
+from toolyard.yard.results import ModelView
 
 WAIT_S = 60.0
 

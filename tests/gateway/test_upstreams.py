@@ -13,7 +13,7 @@ from toolyard.errors import ConfigError
 from toolyard.gateway.client_request import ClientRequest
 from toolyard.gateway.faults import ChatFailed
 from toolyard.gateway.providers import upstreams
-from toolyard.gateway.providers.endpoint import Endpoint, chat_base
+from toolyard.gateway.providers.endpoint import Endpoint, base_address
 from toolyard.gateway.providers.upstream import HttpUpstream
 from toolyard.gateway.providers.upstreams import Provider, Upstreams
 from toolyard.gateway.tour_model import Tour
@@ -39,7 +39,7 @@ pytestmark = pytest.mark.requirement("chat:upstream")
     ],
 )
 def test_an_address_may_have_its_version_or_not(url: str, base: str) -> None:
-    assert chat_base(url) == base
+    assert base_address(url) == base
 
 
 @pytest.mark.parametrize("names", [("OPENAI_BASE_URL", "OPENAI_API_KEY"), ("API_URL", "API_Key")])

@@ -67,6 +67,8 @@ async def provider(answers: Answers) -> AsyncIterator[Provider]:
     left = list(answers) if not callable(answers) else []
 
     async def complete(request: web.Request) -> web.StreamResponse:
+        if one.answer is not None and request.path != "/v1/chat/completions":
+            return await other(request)
         raw = await request.read()
         body = json.loads(raw)
         one.heads.append(request.headers)
@@ -99,7 +101,8 @@ async def provider(answers: Answers) -> AsyncIterator[Provider]:
 
     app = web.Application(client_max_size=64 * 2**20)
     app.on_response_prepare.append(_leave_out)
-    app.router.add_post("/v1/chat/completions", complete)
+    for path in ("chat/completions", "responses", "messages"):
+        app.router.add_post(f"/v1/{path}", complete)
     app.router.add_get("/v1/models", models)
     app.router.add_post("/v1/{path:.*}", other)
     runner = web.AppRunner(app, handler_cancellation=True, shutdown_timeout=0.1)

@@ -155,6 +155,20 @@ async def test_a_change_is_seen_by_the_next_call_and_a_running_one_finishes(host
     assert gone.error is not None
 
 
+@pytest.mark.requirement("r:R31")
+async def test_a_plugin_keeps_its_tool_until_it_changes(host: PluginYard) -> None:
+    folder = host.add("Same")
+    await host.call("Same")
+    tool = host.yard.tools.get("Same")
+    host.add("Other")
+    await host.call("Other")  # all folders were read again
+    assert host.yard.tools.get("Same") is tool
+    manifest = folder / "plugin-manifest.json"
+    manifest.write_text(json.dumps(json.loads(manifest.read_text()) | {"description": "another"}))
+    await host.call("Same")
+    assert host.yard.tools.get("Same") is not tool
+
+
 @pytest.mark.requirement("r:R31", "s:S-83")
 async def test_a_call_whose_turn_comes_after_its_plugin_was_disabled_does_not_run(host: PluginYard) -> None:
     slow = (

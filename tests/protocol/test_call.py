@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.fakes import bounded_work
+from tests.fakes import bounded_work, number_batch
 from toolyard.protocol.envelope import ErrorCode, Failure
 from toolyard.protocol.json import Json, JsonObject
-from toolyard.protocol.tool import Origin, ToolCall, fold_name, number_batch, split_batch
+from toolyard.protocol.tool import Origin, ToolCall, fold_name, split_batch
 
 NAMES = ("command", "directoryPath", "filePath", "content", "encoding")
 

@@ -11,8 +11,16 @@ from hypothesis import strategies as st
 
 from tests.fakes import bounded_work
 from toolyard.protocol.envelope import ErrorCode, Failure
-from toolyard.tools.validation import MAX_BYTES, MAX_FINDINGS, MAX_SECONDS, Finding, Severity, Validation, validate
-from toolyard.tools.validation.finding import Language
+from toolyard.tools.validation import (
+    MAX_BYTES,
+    MAX_FINDINGS,
+    MAX_SECONDS,
+    Finding,
+    Language,
+    Severity,
+    Validation,
+    validate,
+)
 from toolyard.tools.validation.program import check_all
 
 E, W = Severity.ERROR, Severity.WARNING

@@ -8,7 +8,7 @@ import pytest
 from tests.tools.media import PNG, pdf
 from tests.web.conftest import RunningServer
 from toolyard.protocol.store import Query
-from toolyard.tools.readers import attachment
+from toolyard.tools import project_files
 from toolyard.web.security.scope import Scope
 
 pytestmark = pytest.mark.requirement("http:attachments")
@@ -32,7 +32,7 @@ async def test_the_text_of_an_uploaded_file_or_pdf_is_returned_whatever_its_enco
     assert (status, pages["kind"], pages["pages"], pages["truncated"]) == (200, "pdf", 2, False)
     assert "First page" in pages["text"]
     assert "Second page" in pages["text"]
-    monkeypatch.setattr(attachment, "MAX_CHARACTERS", 30)
+    monkeypatch.setattr(project_files, "MAX_CHARACTERS", 30)
     _, cut = await upload(running_server, "long.txt", b"x" * 31)
     assert (len(cut["text"]), cut["truncated"], cut["size"]) == (30, True, 31)
     _, cut = await upload(running_server, "a.pdf", pdf("First page", "Second page", "Third page"))

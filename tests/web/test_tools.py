@@ -273,8 +273,9 @@ async def test_a_call_whose_client_goes_away_is_cancelled(running_server: Runnin
         await endless.started.wait()
         asking.cancel()
         await endless.stopped.wait()
-    answer = await wait_for_value(
-        lambda: running_server.get("/v1/calls"), lambda answer: answer.json["data"][0]["state"] != "running"
+    answer = await wait_for_value(  # the start of a call that only reads is recorded with its end
+        lambda: running_server.get("/v1/calls"),
+        lambda answer: bool(answer.json["data"]) and answer.json["data"][0]["state"] != "running",
     )
     body = answer.json["data"][0]
     assert (body["tool"], body["reason"]) == ("Endless", "CANCELLED")

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolyard.workspace.names import find_same_name, to_text
+from toolyard.workspace.path_walk import find_same_name, to_text
 
 NAMES = st.binary(min_size=1, max_size=40).filter(lambda name: b"/" not in name and b"\0" not in name)
 COMPOSED, DECOMPOSED = "caf\u00e9.txt".encode(), "cafe\u0301.txt".encode()

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from tests.fakes import number_batch
 from toolyard.protocol.envelope import Failure, Reason
-from toolyard.protocol.tool import number_batch
 from toolyard.workspace.changes.protected_paths import (
     WriteAccess,
     leads_to_protected_path,

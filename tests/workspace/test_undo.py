@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
+from tests.fakes import number_batch
 from tests.workspace.test_arranger import tree
 from tests.workspace.vectors import put
 from toolyard.config import load_config
 from toolyard.protocol.envelope import ErrorCode, Failure, Reason
-from toolyard.protocol.tool import number_batch
 from toolyard.workspace.changes import undo_records
 from toolyard.yard.yard import Yard
 

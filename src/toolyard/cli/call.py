@@ -101,7 +101,7 @@ def parse_pairs(pairs: tuple[str, ...], find_schema: "Callable[[str], dict[str, 
     ``find_schema`` returns the schema of a parameter; empty when the tool has none of this name.
     """
     from toolyard.protocol.arguments import coerce_value
-    from toolyard.workspace.names import to_text
+    from toolyard.workspace.path_walk import to_text
 
     arguments: JsonObject = {}
     for pair in pairs:

@@ -29,7 +29,7 @@ from toolyard.errors import ToolyardError
 from toolyard.own_command import FOR_DEFAULT_HOME, OwnCommand
 from toolyard.protocol.json import Json, JsonObject
 from toolyard.protocol.reply import parse_reply
-from toolyard.render.render import DEFAULT_WIDTH, Target, render_parsed
+from toolyard.render import DEFAULT_WIDTH, Target, render_parsed
 from toolyard.settings import OfferMode
 
 _POLL_S = 0.3  # how often approvals of running calls are polled

@@ -99,7 +99,7 @@ def _render(page: DocPage) -> str:
 
     from rich.console import Console
 
-    from toolyard.render.terminal_markdown import ReplyMarkdown
+    from toolyard.render.terminal import ReplyMarkdown
 
     terminal = Console(file=sys.stdout)
     width = min(_MAX_WIDTH, shutil.get_terminal_size((_MAX_WIDTH, 24)).columns)

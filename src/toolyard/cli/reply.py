@@ -10,7 +10,7 @@ from toolyard.cli.completion import complete_files
 from toolyard.cli.request import read_model_text
 from toolyard.protocol.replies.reply_prompt import Language, write_prompt
 from toolyard.protocol.reply import parse_reply
-from toolyard.render.render import DEFAULT_WIDTH, Target, render_parsed
+from toolyard.render import DEFAULT_WIDTH, Target, render_parsed
 
 _language = click.option(
     "--lang",

@@ -2,6 +2,9 @@
 
 from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
+from toolyard.errors import UsageError
+from toolyard.message import Message
+
 if TYPE_CHECKING:
     from toolyard.protocol.tool import Outcome, ToolCall
 
@@ -9,6 +12,22 @@ Dialect = Literal["envelope", "vcp", "backend", "openai", "anthropic", "mcp"]
 DIALECTS: Final[tuple[str, ...]] = get_args(Dialect)
 SHOWN_ONLY = frozenset({"openai", "anthropic"})  # always carry the shown envelope: they go straight to a model
 NAMES_CALL = ("backend", "openai", "anthropic")  # carry the id of the call that they answer
+
+
+def require_dialect(dialect: str, tool_call_id: str | None = None) -> None:
+    """Raise UsageError for an unknown dialect, or one that has no place for the id of a call."""
+    if tool_call_id and dialect in DIALECTS and dialect not in NAMES_CALL:
+        raise UsageError(
+            Message(
+                "a result in the dialect '{dialect}' names no call: pass tool_call_id with one of {names}",
+                dialect=dialect,
+                names=", ".join(NAMES_CALL),
+            )
+        )
+    if dialect not in DIALECTS:
+        raise UsageError(
+            Message("unknown dialect '{dialect}': choose one of {names}", dialect=dialect, names=", ".join(DIALECTS))
+        )
 
 
 def encode(dialect: str, call: "ToolCall", outcome: "Outcome", *, uuid: str) -> dict[str, Any]:

@@ -15,6 +15,9 @@ from toolyard.message import Message
 from toolyard.protocol.envelope import ErrorCode, Failure, Reason
 from toolyard.protocol.tool import Confirm
 
+_log = logging.getLogger(__name__)
+T = TypeVar("T")
+
 
 async def _confirm_always() -> None:
     """Confirm a call that no other host can end."""
@@ -83,10 +86,6 @@ class CancelScope:
             Message("{tool} did not finish within {timeout_s:g} s.", tool=self._tool, timeout_s=self._timeout_s),
             hint=hint,
         )
-
-
-_log = logging.getLogger(__name__)
-T = TypeVar("T")
 
 
 async def uncancellable(work: Coroutine[Any, Any, T]) -> T:

@@ -43,6 +43,11 @@ _PAGE = 100
 _UNPINNED = (ConversationState.ACTIVE,)
 _ACTIVE = (ConversationState.ACTIVE, PINNED)
 _AMONG_PINNED = "pinned/"  # at the beginning of the id in a cursor
+_MAX_TITLE = 1000
+_MAX_ID = 100
+MAX_SEARCHED: Final = MAX_TEXT - _MAX_TITLE
+_BEFORE, _SNIPPET = 40, 200  # characters
+_SPOKEN = "text"  # the kind of the pieces that a reply says; it also has reasoning and calls
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -267,13 +272,6 @@ def _require_size(content: ConversationContent) -> None:
 def _record_id(caller: str, id_: str) -> str:
     """Return the record id: clients choose their own ids, and two callers may choose the same."""
     return f"conversation_{sha256(caller.encode()).hexdigest()[:16]}_{id_}"
-
-
-_MAX_TITLE = 1000
-_MAX_ID = 100
-MAX_SEARCHED: Final = MAX_TEXT - _MAX_TITLE
-_BEFORE, _SNIPPET = 40, 200  # characters
-_SPOKEN = "text"  # the kind of the pieces that a reply says; it also has reasoning and calls
 
 
 class Snippet(NamedTuple):

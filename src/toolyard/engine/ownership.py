@@ -15,8 +15,7 @@ from toolyard.errors import AlreadyOwned, StorageUnwritable
 from toolyard.liveness import is_process_alive, process_start_time
 from toolyard.message import Message
 from toolyard.protocol.store import PageCursor, Query, Record, Store
-from toolyard.workspace.changes.locks import list_machines
-from toolyard.workspace.home_folder import make_private_folder
+from toolyard.workspace.home_folder import list_machines, make_private_folder
 
 LOCK = "owner.lock"
 _LOCK_FLAGS = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC

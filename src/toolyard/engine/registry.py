@@ -128,7 +128,7 @@ class Registry:
 
     def resolve_name(self, name: str) -> str:
         """Return the own name of the tool whose exported definition has ``name``; any other name as it is."""
-        if not has_hash(name) or name in self._names:
+        if name in self._names or not has_hash(name):
             return name
         names = [tool.spec.name for tool in self]
         return name if name in names else next((own for own in names if plain_name(own) == name), name)

@@ -26,6 +26,27 @@ PREVIEWED: Final = 5  # moments of a cron expression, or all of so many days, bu
 MAX_PREVIEWED: Final = 200
 _LOCAL = re.compile(r"(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})[-T ](\d{1,2}):(\d{1,2})(?::(\d{1,2}))?")
 _HINT = Message("Write it as YYYY-MM-DD-HH:mm, such as 2027-03-05-14:00, or as ISO 8601 with an offset.")
+_UNITS: Final = {
+    "s": 1, "sec": 1, "second": 1, "秒": 1, "秒钟": 1,
+    "m": 60, "min": 60, "minute": 60, "分": 60, "分钟": 60,
+    "h": 3600, "hr": 3600, "hour": 3600, "小时": 3600, "个小时": 3600,
+    "d": 86_400, "day": 86_400, "天": 86_400,
+    "w": 604_800, "week": 604_800, "周": 604_800, "星期": 604_800,
+}  # fmt: skip
+_DAYS: Final = {
+    "today": 0, "今天": 0, "今晚": 0, "tonight": 0,
+    "tomorrow": 1, "tmr": 1, "明天": 1, "明早": 1, "明晚": 1,
+    "后天": 2, "day after tomorrow": 2,
+}  # fmt: skip
+_WEEKDAYS: Final = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
+_CHINESE_WEEKDAYS: Final = "一二三四五六日"
+_SPAN = re.compile(r"(?:in |\+)?(\d{1,6}|an?|half an|半) ?(?:个)?([a-z]+?|[\u4e00-\u9fff]+?)s?(后|之后|以后)?")
+_CLOCK = re.compile(
+    r"(?P<early>上午|早上|凌晨|中午|下午|晚上)? ?(?P<hour>\d{1,2})"
+    r"(?:(?::|点)(?P<minute>\d{2}|半)?分?)? ?(?P<half>am|pm)?"
+)
+_MONTH_DAY = re.compile(r"(\d{1,2})(?:[-/.]|月)(\d{1,2})日?")
+_LATER = ("下午", "晚上", "pm")
 
 
 def parse_time(text: str, zone: ZoneInfo, now: datetime) -> datetime:
@@ -139,29 +160,6 @@ def _parse_absolute(text: str, zone: ZoneInfo) -> datetime | None:
     except ValueError:
         return None
     return time.astimezone(zone) if time.tzinfo else None
-
-
-_UNITS: Final = {
-    "s": 1, "sec": 1, "second": 1, "秒": 1, "秒钟": 1,
-    "m": 60, "min": 60, "minute": 60, "分": 60, "分钟": 60,
-    "h": 3600, "hr": 3600, "hour": 3600, "小时": 3600, "个小时": 3600,
-    "d": 86_400, "day": 86_400, "天": 86_400,
-    "w": 604_800, "week": 604_800, "周": 604_800, "星期": 604_800,
-}  # fmt: skip
-_DAYS: Final = {
-    "today": 0, "今天": 0, "今晚": 0, "tonight": 0,
-    "tomorrow": 1, "tmr": 1, "明天": 1, "明早": 1, "明晚": 1,
-    "后天": 2, "day after tomorrow": 2,
-}  # fmt: skip
-_WEEKDAYS: Final = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
-_CHINESE_WEEKDAYS: Final = "一二三四五六日"
-_SPAN = re.compile(r"(?:in |\+)?(\d{1,6}|an?|half an|半) ?(?:个)?([a-z]+?|[\u4e00-\u9fff]+?)s?(后|之后|以后)?")
-_CLOCK = re.compile(
-    r"(?P<early>上午|早上|凌晨|中午|下午|晚上)? ?(?P<hour>\d{1,2})"
-    r"(?:(?::|点)(?P<minute>\d{2}|半)?分?)? ?(?P<half>am|pm)?"
-)
-_MONTH_DAY = re.compile(r"(\d{1,2})(?:[-/.]|月)(\d{1,2})日?")
-_LATER = ("下午", "晚上", "pm")
 
 
 def normalize_time(text: str, zone: ZoneInfo, now: datetime) -> str:

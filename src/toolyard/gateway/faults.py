@@ -18,6 +18,14 @@ from toolyard.protocol.json import Json, JsonObject, json_bytes, json_problem, j
 
 OVERFLOW: Final = "context_length_exceeded"  # OpenAI's code, by which clients know to shorten a conversation
 _EXCERPT = 500  # characters of an answer that is no JSON
+_TRANSIENT = (
+    "server_error",
+    "rate_limit_exceeded",
+    "api_error",
+    "overloaded_error",
+    "rate_limit_error",
+    "timeout_error",
+)
 _TEMPORARY = re.compile(
     r"\d{3}|overload|unavailable|temporar|time|rate|limit|quota|exhaust|capacity|busy|too many|again|retr|network"
     r"|connect|internal|server",
@@ -37,13 +45,16 @@ class ChatFault:
     is_final: bool = False  # the client must not repeat its request
     is_overflow: bool = False  # the conversation is too long for the model
     hint: str = ""  # how the client goes on
+    param: str = ""  # the part of the request that is wrong, as ``input[2].content``
 
     @property
     def is_transient(self) -> bool:
         """Return whether asking the provider once more may help."""
         code = self.own.get("code")
         if self.code == "upstream_error":  # an error in place of an answer
-            return isinstance(code, int) and (code == HTTPStatus.TOO_MANY_REQUESTS or code >= 500)
+            if isinstance(code, int):
+                return code == HTTPStatus.TOO_MANY_REQUESTS or code >= 500
+            return code in _TRANSIENT or self.own.get("type") in _TRANSIENT
         return self.code == "upstream_cut_off"
 
     def after_tools(self, *, is_shown: bool) -> "ChatFault":
@@ -83,7 +94,12 @@ class ChatFault:
         )
 
     def to_json(self) -> JsonObject:
-        fields: JsonObject = {"message": self.message, "type": self.type, "param": None, "code": self.code}
+        fields: JsonObject = {
+            "message": self.message,
+            "type": self.type,
+            "param": self.param or None,
+            "code": self.code,
+        }
         hint = to_fields("hint", self.hint) if self.hint else {}
         if self.own:  # the provider's words; where it names no code, ours says what it answered
             code = self.own.get("code")
@@ -112,8 +128,10 @@ class ChatFailed(Exception):
         self.fault = fault
 
 
-def bad_request(message: str, code: str = "invalid_request", status: int = HTTPStatus.BAD_REQUEST) -> ChatFailed:
-    return ChatFailed(ChatFault(status=status, message=message, code=code, type="invalid_request_error"))
+def bad_request(
+    message: str, code: str = "invalid_request", status: int = HTTPStatus.BAD_REQUEST, *, param: str = ""
+) -> ChatFailed:
+    return ChatFailed(ChatFault(status=status, message=message, code=code, type="invalid_request_error", param=param))
 
 
 def server_stopping() -> ChatFault:

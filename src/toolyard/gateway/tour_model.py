@@ -27,6 +27,7 @@ from toolyard.protocol.json import Json, JsonObject
 from toolyard.protocol.placeholders import Kind, find_placeholders
 from toolyard.protocol.request_text import format_request
 from toolyard.protocol.requests.marks import CLOSE, END, OPEN
+from toolyard.provider_settings import ProviderProtocol
 
 _PIECE = re.compile(r"\s*\S{1,12}\s?|\s+")  # a word, or a few characters of a text without blanks
 _CREATED: Final = 1_700_000_000
@@ -35,6 +36,7 @@ _CREATED: Final = 1_700_000_000
 class Tour:
     name = "tour"
     max_rounds = None
+    protocol = ProviderProtocol.CHAT
 
     def __init__(self, now: Callable[[], datetime], *, pause_s: float = 0.0, has_provider: bool = False) -> None:
         self._now, self._pause_s, self._has_provider = now, pause_s, has_provider

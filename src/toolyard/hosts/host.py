@@ -47,6 +47,9 @@ DRAIN_S = 20.0  # for calls that run when the host is asked to stop
 _CATCH_UP_S = 5.0
 _BATCH = 32
 _log = logging.getLogger(__name__)
+SWEEP_S = 15.0
+_PAGE = 500
+_OPEN = (RemoteCallState.QUEUED, RemoteCallState.RUNNING)
 
 
 class Host:
@@ -226,11 +229,6 @@ def _to_offered(tool: Tool) -> ToolSpec:
     if isinstance(tool, PluginTool):
         return replace(tool.spec, display_name=tool.manifest.display_name, forms=list_forms(tool.manifest))
     return tool.spec
-
-
-SWEEP_S = 15.0
-_PAGE = 500
-_OPEN = (RemoteCallState.QUEUED, RemoteCallState.RUNNING)
 
 
 class HostReaper:

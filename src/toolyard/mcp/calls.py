@@ -48,6 +48,7 @@ CanMakeRules = Callable[[Any], bool]
 FIELD: Final = "answer"
 _MAX_SHOWN = 20_000  # characters of arguments; who wants to see more looks into the console
 _LONG_TEXT = 2_000  # characters of one text when all together are more than that
+DENY, ALLOW, ALWAYS = "deny", "allow", "always"
 
 
 class Calls:
@@ -264,9 +265,6 @@ def _client_actor(ctx: Context) -> Actor:
 def _client_name(ctx: Context) -> str:
     params = ctx.session.client_params
     return f"mcp:{params.client_info.name}" if params is not None else "mcp"
-
-
-DENY, ALLOW, ALWAYS = "deny", "allow", "always"
 
 
 @dataclass(frozen=True, slots=True)

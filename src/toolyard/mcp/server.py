@@ -232,7 +232,6 @@ def build_mcp_app(
     *,
     address: FindConsoleUrl = lambda: "",
     refresh: bool = False,
-    path: str = "/mcp",
 ) -> McpApp:
     """Build the app. ``caller_of`` finds the caller of an HTTP request, ``may_rule`` whether they may make rules.
 
@@ -242,7 +241,7 @@ def build_mcp_app(
 
     server = McpServer(yard, caller_of, may_rule=may_rule, address=address)
     edge_checks = TransportSecuritySettings(enable_dns_rebinding_protection=False)
-    app = server.sdk.streamable_http_app(streamable_http_path=path, transport_security=edge_checks)
+    app = server.sdk.streamable_http_app(streamable_http_path="/mcp", transport_security=edge_checks)
     manager = server.sdk.session_manager
 
     @contextlib.asynccontextmanager

@@ -101,6 +101,7 @@ class PluginHost:
         self.network = NetworkServices()
         self.queue = CallQueue(at_once=context.at_once)
         self.logs: dict[str, StderrLog] = {}
+        self._tools: dict[str, PluginTool] = {}  # as of their last use
         self.async_runner = AsyncRunner(
             context.intake, children, starter, context.callback_base, runs=context.records, now=context.now,
             log=self.log_output, outlives=context.outlives,
@@ -117,7 +118,10 @@ class PluginHost:
         plugin = self.plugins.get(name)
         if plugin is None or plugin.manifest is None or plugin.manifest.type is PluginType.STATIC:
             return None
-        return PluginTool(self, plugin, plugin.manifest)
+        tool = self._tools.get(name)
+        if tool is None or tool.plugin is not plugin:
+            tool = self._tools[name] = PluginTool(self, plugin, plugin.manifest)
+        return tool
 
     def require_ready(self, name: str) -> tuple[Plugin, Manifest]:
         """Return the plugin as it is at this moment. Raises Failure when it may not run."""
@@ -299,10 +303,10 @@ class PluginHost:
 
 
 class PluginTool:
-    """A plugin as a tool."""
+    """A plugin as a tool: the same one, with the same spec, for as long as the plugin is the same."""
 
     def __init__(self, host: PluginHost, plugin: Plugin, manifest: Manifest) -> None:
-        self._host, self.manifest = host, manifest
+        self._host, self.plugin, self.manifest = host, plugin, manifest
         spec = tool_spec(manifest)
         self._spec = replace(
             spec,
@@ -440,9 +444,10 @@ class PluginTool:
     async def _build_result(self, call: ToolCall, manifest: Manifest, report: ChildReport) -> Result:
         """Build the result. Allowed survivors become a task; others are reported in the warnings."""
         name, background = manifest.name, self._host.background
-        allow = self._host.host_environment.own_command.format("plugin allow", name, "--detached")
-        let = Message("Its owner can let it go on: {command}.", command=allow)
-        notes = (join_sentences(LEFT_BEHIND, let),) if report.survivors_killed else ()
+        notes: tuple[str, ...] = ()
+        if report.survivors_killed:
+            allow = self._host.host_environment.own_command.format("plugin allow", name, "--detached")
+            notes = (join_sentences(LEFT_BEHIND, Message("Its owner can let it go on: {command}.", command=allow)),)
         try:
             result = read_plugin_result(name, require_answer(name, report), warnings=(*report.warnings, *notes))
         except Failure:

@@ -22,6 +22,63 @@ from toolyard.protocol.json import Json, JsonObject
 from toolyard.protocol.records.client_json import Doc, to_client_json
 
 SNIFF_BYTES = 64  # bytes of a file that ``sniff`` needs
+_SIGNATURES: tuple[tuple[bytes, str], ...] = (
+    (b"\x89PNG\r\n\x1a\n", "image/png"),
+    (b"\xff\xd8\xff", "image/jpeg"),
+    (b"GIF87a", "image/gif"),
+    (b"GIF89a", "image/gif"),
+    (b"II*\x00", "image/tiff"),
+    (b"MM\x00*", "image/tiff"),
+    (b"\x00\x00\x01\x00", "image/x-icon"),
+    (b"%PDF-", "application/pdf"),
+    (b"ID3\x02", "audio/mpeg"),
+    (b"ID3\x03", "audio/mpeg"),
+    (b"ID3\x04", "audio/mpeg"),
+    (b"\xff\xfb", "audio/mpeg"),
+    (b"\xff\xf3", "audio/mpeg"),
+    (b"\xff\xf2", "audio/mpeg"),
+    (b"\xff\xf1", "audio/aac"),
+    (b"\xff\xf9", "audio/aac"),
+    (b"fLaC", "audio/flac"),
+    (b"OggS", "audio/ogg"),
+)
+_RIFF = {b"WEBP": "image/webp", b"WAVE": "audio/wav", b"AVI ": "video/x-msvideo"}
+_ISO_BRANDS = {
+    b"avif": "image/avif",
+    b"heic": "image/heic",
+    b"heix": "image/heic",
+    b"mif1": "image/heic",
+    b"M4A ": "audio/mp4",
+    b"M4B ": "audio/mp4",
+    b"qt  ": "video/quicktime",
+}
+CONTENT_KEYS = _KEY, _OTHER_KEY = "content", "content_parts"
+_STORED = re.compile(r"tool-output/media_[0-9a-f]{32}\.[a-z0-9]+")
+_ENDINGS = {
+    "application/pdf": "pdf",
+    "audio/aac": "aac",
+    "audio/flac": "flac",
+    "audio/mp4": "m4a",
+    "audio/mpeg": "mp3",
+    "audio/ogg": "ogg",
+    "audio/wav": "wav",
+    "image/avif": "avif",
+    "image/bmp": "bmp",
+    "image/gif": "gif",
+    "image/heic": "heic",
+    "image/jpeg": "jpg",
+    "image/png": "png",
+    "image/tiff": "tiff",
+    "image/webp": "webp",
+    "image/x-icon": "ico",
+    "video/mp4": "mp4",
+    "video/quicktime": "mov",
+    "video/webm": "webm",
+    "video/x-matroska": "mkv",
+    "video/x-msvideo": "avi",
+}
+ATTACHMENT_OPENING: Final = "<attached_file "
+ATTACHMENT_CLOSING: Final = "</attached_file>"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,36 +124,6 @@ class Media:
 
 
 Part: TypeAlias = Text | Media
-_SIGNATURES: tuple[tuple[bytes, str], ...] = (
-    (b"\x89PNG\r\n\x1a\n", "image/png"),
-    (b"\xff\xd8\xff", "image/jpeg"),
-    (b"GIF87a", "image/gif"),
-    (b"GIF89a", "image/gif"),
-    (b"II*\x00", "image/tiff"),
-    (b"MM\x00*", "image/tiff"),
-    (b"\x00\x00\x01\x00", "image/x-icon"),
-    (b"%PDF-", "application/pdf"),
-    (b"ID3\x02", "audio/mpeg"),
-    (b"ID3\x03", "audio/mpeg"),
-    (b"ID3\x04", "audio/mpeg"),
-    (b"\xff\xfb", "audio/mpeg"),
-    (b"\xff\xf3", "audio/mpeg"),
-    (b"\xff\xf2", "audio/mpeg"),
-    (b"\xff\xf1", "audio/aac"),
-    (b"\xff\xf9", "audio/aac"),
-    (b"fLaC", "audio/flac"),
-    (b"OggS", "audio/ogg"),
-)
-_RIFF = {b"WEBP": "image/webp", b"WAVE": "audio/wav", b"AVI ": "video/x-msvideo"}
-_ISO_BRANDS = {
-    b"avif": "image/avif",
-    b"heic": "image/heic",
-    b"heix": "image/heic",
-    b"mif1": "image/heic",
-    b"M4A ": "audio/mp4",
-    b"M4B ": "audio/mp4",
-    b"qt  ": "video/quicktime",
-}
 
 
 def sniff(head: bytes) -> str | None:
@@ -113,33 +140,6 @@ def sniff(head: bytes) -> str | None:
     if head[:2] == b"BM" and head[6:10] == b"\0\0\0\0":
         return "image/bmp"
     return None
-
-
-CONTENT_KEYS = _KEY, _OTHER_KEY = "content", "content_parts"
-_STORED = re.compile(r"tool-output/media_[0-9a-f]{32}\.[a-z0-9]+")
-_ENDINGS = {
-    "application/pdf": "pdf",
-    "audio/aac": "aac",
-    "audio/flac": "flac",
-    "audio/mp4": "m4a",
-    "audio/mpeg": "mp3",
-    "audio/ogg": "ogg",
-    "audio/wav": "wav",
-    "image/avif": "avif",
-    "image/bmp": "bmp",
-    "image/gif": "gif",
-    "image/heic": "heic",
-    "image/jpeg": "jpg",
-    "image/png": "png",
-    "image/tiff": "tiff",
-    "image/webp": "webp",
-    "image/x-icon": "ico",
-    "video/mp4": "mp4",
-    "video/quicktime": "mov",
-    "video/webm": "webm",
-    "video/x-matroska": "mkv",
-    "video/x-msvideo": "avi",
-}
 
 
 def make_stored_path(data: bytes, mime: str = "") -> str:
@@ -190,10 +190,6 @@ def _place(source: str) -> JsonObject:
 
 def _last_step(address: str) -> str:
     return address.partition("?")[0].partition("#")[0].rstrip("/").rpartition("/")[2]
-
-
-ATTACHMENT_OPENING: Final = "<attached_file "
-ATTACHMENT_CLOSING: Final = "</attached_file>"
 
 
 class AttachmentKind(StrEnum):

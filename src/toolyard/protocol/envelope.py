@@ -26,6 +26,15 @@ from toolyard.protocol.json import Json, JsonObject, json_bytes, json_problem
 if TYPE_CHECKING:
     from toolyard.protocol.content import Blob, Media, Part
 
+MESSAGE_KEYS = ("message_code", "message_params")  # of the context, for an error whose message has a code
+TEXT_KEYS = ("text_code", "text_params")  # and for a text that is a message
+HINT_KEYS = ("hint", "hint_code", "hint_params")
+KEYS = ("status", "data", "text", "error", "stats", "context")
+_ERROR_KEYS = {"code", "message", *MESSAGE_KEYS}  # the codes only from earlier versions
+_REASON = r"[A-Z][A-Z0-9_]*"
+MAX_PAYLOAD: Final = 64 * 1024  # bytes of the payload of a special action in events and records
+_MAX_NAME = 200
+
 
 class Status(StrEnum):
     SUCCESS = "success"  # done completely, as asked
@@ -164,14 +173,6 @@ def is_partial(data: Mapping[str, object]) -> bool:
     )
 
 
-MESSAGE_KEYS = ("message_code", "message_params")  # of the context, for an error whose message has a code
-TEXT_KEYS = ("text_code", "text_params")  # and for a text that is a message
-HINT_KEYS = ("hint", "hint_code", "hint_params")
-KEYS = ("status", "data", "text", "error", "stats", "context")
-_ERROR_KEYS = {"code", "message", *MESSAGE_KEYS}  # the codes only from earlier versions
-_REASON = r"[A-Z][A-Z0-9_]*"
-
-
 def _shape_problems(value: Mapping[Any, Any]) -> Iterator[str]:
     for key in value:
         if key not in KEYS:
@@ -264,10 +265,6 @@ def _context_problems(context: Mapping[str, object]) -> Iterator[str]:
     reason = context.get("reason")
     if reason is not None and not (isinstance(reason, str) and re.fullmatch(_REASON, reason)):
         yield "context.reason must be UPPER_SNAKE_CASE"
-
-
-MAX_PAYLOAD: Final = 64 * 1024  # bytes of the payload of a special action in events and records
-_MAX_NAME = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

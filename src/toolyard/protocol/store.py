@@ -93,7 +93,7 @@ class Query(NamedTuple):
     owner: str | None = None
     project: str | None = None  # of this project, or of none that is known
     due_until: float | None = None  # only records with a due time at or before it
-    text: str = ""  # words of the record's text, as ``protocol.words`` has it
+    text: str = ""  # words of the record's text, as ``protocol.search_words`` has it
     since: float | None = None  # created at or after it
     before: float | None = None  # created before it
     by_change: bool = False  # the last changed come first, instead of the newest

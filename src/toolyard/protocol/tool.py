@@ -7,7 +7,7 @@ client JSON for those who ask for the tools, and exact text for other hosts.
 
 import json
 import re
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from typing import Any, Final, NamedTuple, Protocol, TypeAlias
@@ -15,6 +15,18 @@ from typing import Any, Final, NamedTuple, Protocol, TypeAlias
 from toolyard.message import Message
 from toolyard.protocol.envelope import Envelope, ErrorCode, Extras, Failure
 from toolyard.protocol.json import Json, JsonObject, json_bytes, json_value
+
+SIGNERS: Final = ("maid", "valet")
+"""The names under which an agent signs a request (001 §4.1); no parameters, except of a tool that says so."""
+MAX_ARGUMENTS: Final = 4 * 2**20  # bytes of the arguments of one call, as JSON
+_MAX_EXCERPT = 2000  # characters of arguments that cannot be read
+_LONGEST_ESCAPE = 6  # bytes that one character of a text can become
+_NUMBER = re.compile(r"[1-9][0-9]*")
+_MAX_DIGITS = 6  # of the number of a batch item: a longer one is part of a name
+Checkpoint: TypeAlias = Callable[[], None]
+"""Called by a tool between its steps; raises Failure when the call was cancelled or its deadline has passed."""
+Confirm: TypeAlias = Callable[[], Awaitable[None]]
+"""Raises Failure when the call has ended: another host took this one for dead, or its sender gave up."""
 
 
 class Origin(StrEnum):
@@ -50,15 +62,6 @@ class ToolCall:
     retry_of: str = ""  # the earlier call that it repeats
     unreadable: str = ""  # the reason why it cannot run: it is reported and recorded instead
     metadata: JsonObject = field(default_factory=dict)  # data from the host for a plugin, beside the arguments
-
-
-SIGNERS: Final = ("maid", "valet")
-"""The names under which an agent signs a request (001 §4.1); no parameters, except of a tool that says so."""
-MAX_ARGUMENTS: Final = 4 * 2**20  # bytes of the arguments of one call, as JSON
-_MAX_EXCERPT = 2000  # characters of arguments that cannot be read
-_LONGEST_ESCAPE = 6  # bytes that one character of a text can become
-_NUMBER = re.compile(r"[1-9][0-9]*")
-_MAX_DIGITS = 6  # of the number of a batch item: a longer one is part of a name
 
 
 def require_readable(call: ToolCall) -> None:
@@ -159,11 +162,6 @@ def _split_number(key: str, known: Collection[str]) -> tuple[str, int]:
     return key, 0
 
 
-def number_batch(items: Iterable[Mapping[str, Json]]) -> JsonObject:
-    """Write several calls' arguments as one numbered batch: the inverse of ``split_batch``."""
-    return {f"{key}{number}": value for number, item in enumerate(items, 1) for key, value in item.items()}
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
     """The return value of a tool for the runner, which times it and makes the envelope."""
@@ -202,12 +200,6 @@ class BatchItem(NamedTuple):
     call: ToolCall
     outcome: Outcome
     reads: bool  # its content is the answer; a write only has a message
-
-
-Checkpoint: TypeAlias = Callable[[], None]
-"""Called by a tool between its steps; raises Failure when the call was cancelled or its deadline has passed."""
-Confirm: TypeAlias = Callable[[], Awaitable[None]]
-"""Raises Failure when the call has ended: another host took this one for dead, or its sender gave up."""
 
 
 async def confirm_start(checkpoint: Checkpoint) -> None:

@@ -35,8 +35,7 @@ from toolyard.storage.sqlite_rows import (
     remove,
 )
 from toolyard.threads import start_pool
-from toolyard.workspace.changes.locks import MachineLock
-from toolyard.workspace.home_folder import make_private_folder
+from toolyard.workspace.home_folder import MachineLock, make_private_folder
 
 if TYPE_CHECKING:
     from toolyard.storage.secret_key import RecordCipher

@@ -19,7 +19,7 @@ from toolyard.tools.validation import Finding, validate
 from toolyard.workspace.changes.locks import lock_targets
 from toolyard.workspace.changes.undo import FileContent
 from toolyard.workspace.document import Document
-from toolyard.workspace.names import to_printable
+from toolyard.workspace.path_walk import to_printable
 from toolyard.workspace.workspace import WriteTarget
 
 SPEC = ToolSpec(

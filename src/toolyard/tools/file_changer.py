@@ -25,7 +25,7 @@ from toolyard.workspace.changes.protected_paths import WriteAccess, require_writ
 from toolyard.workspace.changes.undo import FileContent, Undo
 from toolyard.workspace.changes.undo_records import checksum
 from toolyard.workspace.document import MAX_BYTES, UTF8, Document
-from toolyard.workspace.names import to_printable
+from toolyard.workspace.path_walk import to_printable
 from toolyard.workspace.read_history import ReadHistory
 from toolyard.workspace.workspace import Workspace, WriteTarget
 

@@ -16,7 +16,7 @@ from toolyard.tools.search_report import cut_to_page, split_path
 from toolyard.tools.thread import in_thread
 from toolyard.tools.tool_text import load_text
 from toolyard.workspace.home_folder import is_private
-from toolyard.workspace.names import to_text
+from toolyard.workspace.path_walk import to_text
 from toolyard.workspace.search.ignore import IgnoreRules, read_rules, read_rules_above
 from toolyard.workspace.workspace import Workspace
 

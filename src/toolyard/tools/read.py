@@ -10,8 +10,7 @@ from toolyard.protocol.envelope import ErrorCode, Extras, Failure, Reason
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.result_limits import MAX_BYTES, MAX_LINE_CHARS, MAX_LINES
 from toolyard.protocol.tool import Checkpoint, Result, ToolCall, ToolSpec
-from toolyard.tools.readers import notebook, pdf
-from toolyard.tools.readers.page import Page
+from toolyard.tools.readers import Page, notebook, pdf
 from toolyard.tools.thread import in_thread
 from toolyard.tools.tool_text import load_text
 from toolyard.workspace.encoding import BINARY_PROBE, looks_binary
@@ -98,22 +97,23 @@ def _build_text_result(file: OpenHandle, window: TextWindow, page: Page) -> Resu
         "eol": window.eol,
         "next_line": window.next_line,
     }
+    return build_window_result(file.path, window, data, _write_summary(file, window, page, cuts))
+
+
+def build_window_result(path: str, window: TextWindow, data: JsonObject, text: str) -> Result:
+    """Build the result of a part of a text file: its content is in ``data``, and ``text`` says what was read."""
+    stats: dict[str, int | float | str] = {"lines": len(window.lines), "bytes": window.size}
     if window.total_lines is not None:
-        data |= {"hash": window.hash, "total_lines": window.total_lines}
-    text = _write_summary(file, window, page, cuts)
+        data = data | {"hash": window.hash, "total_lines": window.total_lines}
+        stats["total_lines"] = window.total_lines
     return Result(
         data=data,
         text=text,
         partial=not window.encoding.certain,
-        stats={"lines": len(window.lines), "bytes": window.size, **total_lines_stat(window.total_lines)},
-        context={"path_resolved": file.path, "truncation_skip": True},
-        extras=Extras(parts=(Text(text), Text(content))),
+        stats=stats,
+        context={"path_resolved": path, "truncation_skip": True},
+        extras=Extras(parts=(Text(text), Text(str(data["content"])))),
     )
-
-
-def total_lines_stat(count: int | None) -> dict[str, int]:
-    """The stat of that name, when the lines were counted (002 §3.2)."""
-    return {} if count is None else {"total_lines": count}
 
 
 def _write_summary(file: OpenHandle, window: TextWindow, page: Page, cuts: int) -> str:

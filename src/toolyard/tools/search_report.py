@@ -11,8 +11,7 @@ from toolyard.protocol.envelope import ErrorCode, Failure, Fault
 from toolyard.protocol.json import Json
 from toolyard.protocol.result_limits import MAX_BYTES
 from toolyard.tools.counts import count_left_out
-from toolyard.workspace.names import to_text
-from toolyard.workspace.path_walk import to_failure
+from toolyard.workspace.path_walk import to_failure, to_text
 
 if TYPE_CHECKING:
     from toolyard.workspace.search.file_walk import SkippedEntries

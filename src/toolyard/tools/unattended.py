@@ -16,7 +16,7 @@ deletes must exist now, and no item before may touch it: so its size is known. A
 of one call, and all records together half of what undo keeps at most: so no unattended change pushes out the record of
 another, and there is room again when old records expire, after ``RETENTION`` at the latest. The home's disk must have
 space for several such calls. The other halves are for calls that a person allowed meanwhile; unattended calls take
-turns (``engine.unattended_queue``).
+turns (``yard.calls``).
 """
 
 import json

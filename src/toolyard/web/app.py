@@ -1,6 +1,7 @@
 """The ASGI application of one Yard: its routes, their dependencies, and the security middleware in front."""
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass
 from http import HTTPStatus
 from pathlib import Path
@@ -19,12 +20,12 @@ from toolyard.engine.conversations import Conversations
 from toolyard.errors import StorageError, StorageUnwritable, ToolyardError, is_disk_refusal
 from toolyard.gateway.chats import Chat
 from toolyard.gateway.media_links import MediaLinks
+from toolyard.gateway.protocols.responses.response_turns import ResponseTurns
 from toolyard.message import add_hint
 from toolyard.protocol.envelope import ErrorCode, Failure
-from toolyard.web.drain import Drain
 from toolyard.web.feed import Feed
 from toolyard.web.idempotency import IdempotentRequests
-from toolyard.web.refusal import Refusal, describe_validation_error, error_body, internal_error
+from toolyard.web.refusal import Refusal, describe_validation_error, internal_error, write_error
 from toolyard.web.responses import json_response
 from toolyard.web.routes import (
     approvals,
@@ -37,12 +38,14 @@ from toolyard.web.routes import (
     files,
     health,
     mcp_servers,
+    messages,
     models,
     pages,
     passthrough,
     plugin_install,
     plugins,
     replies,
+    responses,
     restore,
     rules,
     schedules,
@@ -53,7 +56,7 @@ from toolyard.web.routes import (
     tasks,
     tools,
 )
-from toolyard.web.routing import Routes
+from toolyard.web.routing import DirectAnswers, Routes, route_first
 from toolyard.web.schemas.common import ErrorBody
 from toolyard.web.schemas.components import add_components, refer_to
 from toolyard.web.security.access import Access
@@ -61,7 +64,7 @@ from toolyard.web.security.middleware import REQUEST_HEAD, REQUEST_ID, SecurityM
 from toolyard.web.security.request_body import BODY_S
 from toolyard.web.security.request_head import HostPolicy, RequestHead
 from toolyard.web.security.scope import ANY_KEY, AccessRules
-from toolyard.web.server.health import StateCheck
+from toolyard.web.server.health import Drain, StateCheck
 from toolyard.web.server.metrics import Metrics
 from toolyard.web.server.websocket_client import deny_websocket
 from toolyard.web.settings.live_settings import SettingsReloader
@@ -96,6 +99,7 @@ class AppParts:
     state_check: StateCheck
     body_s: float = BODY_S
     chat: Chat | None = None
+    responses: ResponseTurns | None = None  # beside the chat
     more: tuple[Routes, ...] = ()  # routes of others
 
 
@@ -104,7 +108,7 @@ def make_app(yard: Yard, parts: AppParts) -> SecurityMiddleware:
     app = make_api(yard, parts)
     audited = audit.AuditTrail(app, yard.state.audit)
     return SecurityMiddleware(
-        chats.add_chat_fast_path(audited, parts.chat, parts.idempotent) if parts.chat else audited,
+        route_first(audited, app.state.direct_answers),
         rules=app.state.rules,
         access=parts.access,
         policy=parts.policy,
@@ -170,13 +174,14 @@ def make_api(yard: Yard, parts: AppParts) -> FastAPI:
         events.router(yard, parts.feed, access, parts.pushes),
         files.router(parts.links),
         pages.router(app),
-        *(_make_chat_routers(parts.chat, parts.idempotent, yard) if parts.chat else ()),
+        *(_make_chat_routers(parts.chat, parts.responses, parts, yard) if parts.chat and parts.responses else ()),
         *parts.more,
     )
     for area in areas:
         # Not include_router: it builds every route a second time, which takes half as long as starting the server.
         app.router.routes.extend(area.routes)
     app.state.rules = AccessRules(({"/openapi.json": ANY_KEY}, *(area.rules for area in areas)))
+    app.state.direct_answers = _list_direct_answers(parts, yard.mask.text)
     app.add_api_websocket_route("/{path:path}", _deny_unknown_websocket)
     _add_exception_handlers(app, drain, yard.config.home)
     _add_openapi(app)
@@ -186,8 +191,25 @@ def make_api(yard: Yard, parts: AppParts) -> FastAPI:
     return app
 
 
-def _make_chat_routers(chat: Chat, idempotent: IdempotentRequests, yard: Yard) -> tuple[Routes, ...]:
-    return chats.router(chat, idempotent), models.router(chat), passthrough.router(chat, yard.mask.text)
+def _list_direct_answers(parts: AppParts, mask: Callable[[str], str]) -> DirectAnswers:
+    chat, turns, idempotent = parts.chat, parts.responses, parts.idempotent
+    if chat is None or turns is None:
+        return {}
+    return {
+        **chats.direct_answers(chat, idempotent),
+        **responses.direct_answers(turns, idempotent),
+        **messages.direct_answers(chat, idempotent, mask),
+    }
+
+
+def _make_chat_routers(chat: Chat, turns: ResponseTurns, parts: AppParts, yard: Yard) -> tuple[Routes, ...]:
+    return (
+        chats.router(chat, parts.idempotent),
+        responses.router(turns, parts.idempotent, parts.access.is_still_valid),
+        messages.router(chat, parts.idempotent, yard.mask.text),
+        models.router(chat),
+        passthrough.router(chat, yard.mask.text),
+    )
 
 
 async def _deny_unknown_websocket(socket: WebSocket) -> None:
@@ -212,7 +234,11 @@ def _add_exception_handlers(app: FastAPI, drain: Drain, home: Path) -> None:
             message = f"{message}: {request.method} {request.url.path[:200]}. See /docs for all routes."
         if status == HTTPStatus.METHOD_NOT_ALLOWED:
             headers = (headers or {}) | {"Allow": ", ".join(_list_methods(app, request.scope))}
-        return Response(error_body(status, message, code), status, headers, "application/json")
+        speaks_messages = isinstance(head, RequestHead) and head.speaks_messages
+        body = write_error(
+            status, message, code, speaks_messages=speaks_messages, request_id=request.scope.get(REQUEST_ID, "")
+        )
+        return Response(body, status, headers, "application/json")
 
     async def broken(request: Request, _: Exception) -> Response:
         return await refused(request, internal_error(request.scope[REQUEST_ID]))

@@ -1,7 +1,7 @@
 """The response of a chat.
 
-A stream sends a comment every ``KEEP_ALIVE_S`` seconds while nothing else is sent. When the client disconnects, the
-chat is cancelled at once.
+A stream sends a comment, or what its protocol has for it, every ``KEEP_ALIVE_S`` seconds while nothing else is sent.
+When the client disconnects, the chat is cancelled at once.
 """
 
 import asyncio
@@ -13,7 +13,6 @@ from typing import Any, Final
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from toolyard.gateway.sse import KEEP_ALIVE
 from toolyard.gateway.turns.rendering import ClientAnswer
 from toolyard.web.server.connection import DISCONNECTION, Disconnection
 
@@ -65,7 +64,7 @@ class ChatResponse(Response):
             return
         async with aclosing(answer.pieces) as pieces:
             await send({"type": "http.response.start", "status": HTTPStatus.OK.value, "headers": [*headers, _STREAM]})
-            alive = _KeepAlive(send)
+            alive = _KeepAlive(send, answer.keep_alive)
             try:
                 async for piece in pieces:
                     alive.reset()
@@ -77,32 +76,32 @@ class ChatResponse(Response):
 
 
 class _KeepAlive:
-    """Sends comments while nothing else is sent."""
+    """Sends ``piece``, which says nothing, while nothing else is sent."""
 
-    __slots__ = ("_comment", "_last", "_loop", "_send", "_timer")
+    __slots__ = ("_last", "_loop", "_piece", "_send", "_sending", "_timer")
 
-    def __init__(self, send: Send) -> None:
-        self._send = send
+    def __init__(self, send: Send, piece: bytes) -> None:
+        self._send, self._piece = send, piece
         self._loop = asyncio.get_running_loop()
         self._last = self._loop.time()
         self._timer = self._loop.call_later(KEEP_ALIVE_S, self._check)
-        self._comment: asyncio.Task[None] | None = None
+        self._sending: asyncio.Task[None] | None = None
 
     def reset(self) -> None:
         self._last = self._loop.time()
 
     def stop(self) -> None:
         self._timer.cancel()
-        if self._comment is not None:
-            self._comment.cancel()
+        if self._sending is not None:
+            self._sending.cancel()
 
     def _check(self) -> None:
         now = self._loop.time()
         due = self._last + KEEP_ALIVE_S
         if now >= due:
             self._last, due = now, now + KEEP_ALIVE_S
-            self._comment = asyncio.create_task(self._send_comment())
+            self._sending = asyncio.create_task(self._send_piece())
         self._timer = self._loop.call_at(due, self._check)
 
-    async def _send_comment(self) -> None:
-        await self._send({"type": "http.response.body", "body": KEEP_ALIVE, "more_body": True})
+    async def _send_piece(self) -> None:
+        await self._send({"type": "http.response.body", "body": self._piece, "more_body": True})

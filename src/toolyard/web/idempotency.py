@@ -44,8 +44,8 @@ from toolyard.message import Message
 from toolyard.own_command import OwnCommand
 from toolyard.protocol.envelope import Reason
 from toolyard.protocol.records.call_record import CallRecord
-from toolyard.web.drain import Drain
 from toolyard.web.refusal import Refusal, error_type
+from toolyard.web.server.health import Drain
 
 KEY: Final = "Idempotency-Key"
 KEY_HELP: Final = (

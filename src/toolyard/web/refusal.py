@@ -1,4 +1,4 @@
-"""Errors of the HTTP API, in the shape of OpenAI's."""
+"""Errors of the HTTP API, in the shape of OpenAI's, or of Anthropic's for its clients."""
 
 from collections.abc import Mapping
 from http import HTTPStatus
@@ -7,6 +7,7 @@ import orjson
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
+from toolyard.gateway.protocols.messages.errors import error_object
 from toolyard.message import Message, to_fields
 
 _TYPES = {
@@ -40,6 +41,15 @@ def error_code(status: int) -> str:
 def error_body(status: int, message: str, code: str = "") -> bytes:
     fields = {"message": message, "type": error_type(status), "code": code or error_code(status)}
     return orjson.dumps({"error": fields | to_fields("message", message)})
+
+
+def write_error(
+    status: int, message: str, code: str = "", *, speaks_messages: bool = False, request_id: str = ""
+) -> bytes:
+    """Return the body of an error, in the shape of Messages for a client that speaks it."""
+    if not speaks_messages:
+        return error_body(status, message, code)
+    return orjson.dumps(error_object(status, message, code or error_code(status), request_id))
 
 
 def internal_error(request_id: str) -> Refusal:

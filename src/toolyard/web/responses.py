@@ -5,13 +5,14 @@ from http import HTTPStatus
 from math import isfinite
 from typing import Annotated, Any, TypeVar
 
+import orjson
 from fastapi import Depends, Query, Request, Response
 
 from toolyard.message import Message
 from toolyard.protocol.json import JsonObject, json_bytes
 from toolyard.protocol.store import PageCursor
 from toolyard.web.refusal import Refusal, bad_request
-from toolyard.web.security.principal import Principal, get_principal
+from toolyard.web.security.scope import Principal, get_principal
 
 T = TypeVar("T")
 
@@ -38,6 +39,17 @@ async def _parse_cursor(
 CurrentPrincipal = Annotated[Principal, Depends(_get_principal)]
 After = Annotated[PageCursor | None, Depends(_parse_cursor)]
 Limit = Annotated[int, Query(ge=1, le=200, description="Maximum number of items.")]
+
+
+def parse_object(raw: bytes) -> JsonObject:
+    """Parse a body that a route reads on its own. Raises Refusal."""
+    try:
+        body = orjson.loads(raw)
+    except orjson.JSONDecodeError as error:
+        raise bad_request(Message("the body is not valid JSON: {error}", error=error)) from error
+    if not isinstance(body, dict):
+        raise bad_request(Message("the body must be a JSON object"))
+    return body
 
 
 def json_response(value: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:

@@ -12,7 +12,7 @@ from typing import Final, Literal, TypeAlias
 
 from toolyard.protocol.envelope import ErrorCode, Failure
 from toolyard.protocol.json import JsonObject
-from toolyard.workspace.names import to_text
+from toolyard.workspace.path_walk import to_text
 from toolyard.workspace.workspace import Workspace
 
 MAX_ENTRIES: Final = 2000  # that a person scrolls through; beyond that the listing says so

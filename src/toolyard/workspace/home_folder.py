@@ -11,12 +11,17 @@ no longer than a few seconds.
 
 A home is no place for tools, also when it stands inside the project: it holds what makes writes safe and, in its
 settings, a key. No tool enters it: not by a path, a listing or a search.
+
+The lock of a machine in a home is shared by all of its processes that use the state of the home. Whoever shares a state
+in a file runs on the same kernel, because SQLite needs local locks. So a machine with another name is another
+container, or this machine before it was renamed. Its processes cannot be seen from here; its lock can.
 """
 
 import fcntl
 import json
 import logging
 import os
+import socket
 import stat
 import threading
 from collections.abc import Callable, Iterator
@@ -34,6 +39,9 @@ _LEFT_OPEN = ("transactions", "trash")  # by earlier versions
 _MAX_BYTES = 64 * 2**20
 _WAIT_S = 0.02
 _MAX_WAITS = 250
+_MACHINES = "machines"  # the folder of their locks
+_MACHINE_LOCK = ".lock"
+_LOCK_FLAGS = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
 _homes: set[str] = set()
 
 
@@ -197,5 +205,63 @@ def private_home_failure(path: str) -> Failure:
 def _is_same_folder(home: str, folder: int) -> bool:
     try:
         return os.path.samestat(os.stat(home), os.fstat(folder))
+    except FileNotFoundError:
+        return False
+
+
+class MachineLock:
+    """The shared lock of this machine in a home, held until ``release`` or the end of the process."""
+
+    def __init__(self, fd: int) -> None:
+        self._fd = fd
+
+    @classmethod
+    def acquire(cls, home: Path) -> "MachineLock":
+        """Take it. Raises OSError in a home that cannot be written."""
+        folder = home / _MACHINES
+        with suppress(FileExistsError):
+            folder.mkdir(mode=0o700)
+        file = folder / (socket.gethostname() + _MACHINE_LOCK)
+        while True:
+            fd = os.open(file, _LOCK_FLAGS, 0o600)
+            fcntl.flock(fd, fcntl.LOCK_SH)  # others hold it exclusively for a moment only
+            if _is_same(fd, file):
+                return cls(fd)
+            os.close(fd)  # somebody found it without a holder, and removed it
+
+    def release(self) -> None:
+        os.close(self._fd)
+
+
+def list_machines(home: Path) -> frozenset[str]:
+    """Return the names of the machines whose processes use this home, and remove the locks of all others."""
+    try:
+        files = list((home / _MACHINES).iterdir())
+    except OSError:
+        return frozenset()
+    return frozenset(file.name.removesuffix(_MACHINE_LOCK) for file in files if not _remove_unheld(file))
+
+
+def _remove_unheld(file: Path) -> bool:
+    try:
+        fd = os.open(file, os.O_RDWR | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if _is_same(fd, file):
+            file.unlink()
+    except OSError:
+        return False
+    finally:
+        os.close(fd)
+    return True
+
+
+def _is_same(fd: int, file: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(fd), file.stat())
     except FileNotFoundError:
         return False

@@ -3,12 +3,18 @@
 Each step is opened relative to the descriptor of the step before, never through a link. A link is read and its target
 walked the same way; whatever leads outside is ACCESS_DENIED. What is swapped for something else between a look and a
 step is looked at again, a bounded number of times (S-10..S-16). Errors of the operating system on the way are Failures.
+
+A name is any bytes that a file system allows. As text, valid UTF-8 is itself; bytes that are not are written ``\\xe9``:
+readable, valid in every JSON, and something a model can type back. Two names are the same when they read the same in
+Unicode's composed form (NFC), since nobody sees whether an ``é`` is one character or two; a name that is there exactly
+as written always wins.
 """
 
 import errno
 import os
 import stat
-from collections.abc import Callable, Iterator
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -16,7 +22,6 @@ from toolyard.message import Message
 from toolyard.protocol.arguments import find_nearest
 from toolyard.protocol.envelope import ErrorCode, Failure
 from toolyard.workspace.home_folder import is_private, private_home_failure
-from toolyard.workspace.names import find_same_name, to_text
 
 _MAX_LINKS = 40  # as many as Linux follows
 _MAX_RACES = 16  # a component that keeps changing its kind while we look is not worth more tries
@@ -362,3 +367,24 @@ def _open_regular(folder: int, path: str, name: str) -> PublishedFile:
         os.close(fd)
         raise
     return PublishedFile(fd, name, info.st_size, info.st_mtime_ns)
+
+
+def to_text(name: bytes) -> str:
+    return name.decode(errors="backslashreplace")
+
+
+def find_same_name(written: bytes, names: Iterable[bytes]) -> bytes | None:
+    """The first of ``names`` that reads like ``written``."""
+    if written.isascii() and b"\\x" not in written:
+        return None  # such a name can only stand for itself
+    composed = _to_composed(written)
+    return next((name for name in names if _to_composed(name) == composed), None)
+
+
+def _to_composed(name: bytes) -> str:
+    return unicodedata.normalize("NFC", to_text(name))
+
+
+def to_printable(text: str) -> str:
+    """Text that was decoded with lone surrogates for bytes that are no text, as every JSON can carry it."""
+    return text if text.isascii() else to_text(text.encode(errors="surrogateescape"))

@@ -19,7 +19,6 @@ from toolyard.message import Message
 from toolyard.protocol.envelope import ErrorCode, Failure, Reason
 from toolyard.workspace.encoding import BINARY_PROBE, detect_encoding, looks_binary
 from toolyard.workspace.home_folder import is_private, private_home_failure
-from toolyard.workspace.names import to_text
 from toolyard.workspace.path_walk import (
     FILE,
     FOLDER,
@@ -28,6 +27,7 @@ from toolyard.workspace.path_walk import (
     map_os_errors,
     require_regular,
     split_steps,
+    to_text,
 )
 
 MAX_TEXT = 10 * 1024 * 1024  # bytes of a file that is read as one text

@@ -85,7 +85,11 @@ def change_upstreams(chat: Chat, yard: "Yard", config: Config, *, clock: Clock, 
 def _make_upstreams(
     yard: "Yard", config: Config, clock: Clock, limits: Limits, tour_pause_s: float, mask: Mask
 ) -> Upstreams:
-    url, key, options = config.settings.upstream_url, config.settings.upstream_key, config.settings.upstream_options
+    url, key, options = (
+        config.settings.upstream_url,
+        config.settings.upstream_key,
+        config.settings.default_provider_options,
+    )
     if url is None and (key or options.keys):
         url = DEFAULT_URL
     if options.disabled:

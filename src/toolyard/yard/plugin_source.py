@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from toolyard.protocol.tool import ToolCall
 
 _LARGE_BODY = 256 * 1024  # bytes from which the body of a callback is parsed in a thread
+_MIB = 2**20
 
 
 class HostOptions(NamedTuple):
@@ -354,9 +355,6 @@ def to_callback_response(answer: "CallbackAnswer") -> "CallbackResponse":
             return CallbackResponse(
                 HTTPStatus.BAD_REQUEST, {"status": "error", "message": "an id has letters, digits, _ . -"}
             )
-
-
-_MIB = 2**20
 
 
 def build_policy(config: Config) -> "ConfinementPolicy":

@@ -1,21 +1,28 @@
-"""The results of a Yard: outcomes in a dialect, full or as a model sees them, and their media."""
+"""The results of a Yard: outcomes in a dialect, full or as a model sees them, and their media.
 
+A model sees a result without secrets and cut to size, with the full envelope stored first. Cutting is loaded with the
+first result that is shown: a command that prints a full one needs nothing of it.
+"""
+
+import json
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from toolyard.dialects import DIALECTS, NAMES_CALL, SHOWN_ONLY, encode, find_envelope
-from toolyard.errors import UsageError
-from toolyard.message import Message
-from toolyard.protocol.envelope import Envelope
+from toolyard.dialects import SHOWN_ONLY, encode, find_envelope, require_dialect
+from toolyard.engine.clock import Clock
+from toolyard.protocol.content import Blob, Media, Part, Text
+from toolyard.protocol.envelope import Envelope, Extras
+from toolyard.protocol.json import JsonObject
+from toolyard.protocol.mask import Mask
+from toolyard.protocol.result_limits import Direction
 from toolyard.protocol.tool import Origin, Outcome, ToolCall
 from toolyard.tools.thread import in_thread
 from toolyard.yard.state import Basis
 
 if TYPE_CHECKING:
-    from toolyard.engine.model_view import ModelView
-    from toolyard.protocol.content import Blob, Media
-    from toolyard.workspace.outputs import MediaFiles
+    from toolyard.workspace.outputs import MediaFiles, Outputs
 
 
 class Results:
@@ -46,12 +53,12 @@ class Results:
         """Return the envelope as a model sees it."""
         return self._model_view.to_shown(call, outcome).envelope
 
-    async def load_media(self, source: str) -> "Media | None":
+    async def load_media(self, source: str) -> Media | None:
         """Return media of a result by the path that its ``data`` refers to; None if they are gone."""
         files = self._media_files
         return await in_thread(lambda: files.load(source))
 
-    async def save_media(self, media: "Media | Blob") -> None:
+    async def save_media(self, media: Media | Blob) -> None:
         """Keep the bytes of media at their ``source``. Raises OSError."""
         files = self._media_files
         await in_thread(lambda: files.save(media, self._basis.clock.now()))
@@ -64,24 +71,87 @@ class Results:
 
     @cached_property
     def _model_view(self) -> "ModelView":
-        from toolyard.engine.model_view import ModelView
         from toolyard.workspace.outputs import Outputs
 
         config, workspace, clock, mask = self._basis.config, self._basis.workspace, self._basis.clock, self._basis.mask
         return ModelView(Outputs(workspace), clock, mask=mask, direction=config.settings.truncation_direction)
 
 
-def require_dialect(dialect: str, tool_call_id: str | None = None) -> None:
-    """Raise UsageError for an unknown dialect, or one that has no place for the id of a call."""
-    if tool_call_id and dialect in DIALECTS and dialect not in NAMES_CALL:
-        raise UsageError(
-            Message(
-                "a result in the dialect '{dialect}' names no call: pass tool_call_id with one of {names}",
-                dialect=dialect,
-                names=", ".join(NAMES_CALL),
-            )
+class ModelView:
+    """Outcomes as a model sees them."""
+
+    def __init__(self, outputs: "Outputs", clock: Clock, *, mask: Mask, direction: Direction = Direction.HEAD) -> None:
+        self._outputs, self._clock, self._mask, self._direction = outputs, clock, mask, direction
+
+    def to_shown(self, call: ToolCall, outcome: Outcome) -> Outcome:
+        """Return the shown outcome: masked, and cut when long, with the full one stored first."""
+        from toolyard.protocol.truncation import (
+            cut_text,
+            is_too_long,
+            paginate,
+            shorten_params,
+            to_readable,
+            to_shown,
+            truncate_envelope,
         )
-    if dialect not in DIALECTS:
-        raise UsageError(
-            Message("unknown dialect '{dialect}': choose one of {names}", dialect=dialect, names=", ".join(DIALECTS))
+
+        full = self.mask(outcome)
+        outcome = to_shown(full)
+        envelope = shorten_params(outcome.envelope)
+        text = to_readable(outcome)
+        if not is_too_long(text, skip=envelope.context.get("truncation_skip") is True):
+            return replace(outcome, envelope=envelope)
+        piece = cut_text(text, self._direction)
+        pages = paginate(text, piece.preview, self._direction)
+        stored, problem = None, ""
+        try:
+            full_text = json.dumps(full.envelope.to_dict(), ensure_ascii=False, indent=2)
+            stored = self._outputs.save(call.tool, full_text, pages.text, self._clock.now())
+        except OSError as error:
+            problem = error.strerror or str(error)
+        short = truncate_envelope(envelope, piece, self._direction, stored=stored, pages=pages, problem=problem)
+        outcomes = [outcome, *(item.outcome for item in outcome.batch)]
+        media = [part for one in outcomes for part in one.extras.parts if isinstance(part, Media)]
+        parts: tuple[Part, ...] = (Text(short.text), Text(piece.preview), *media)
+        extras = replace(outcome.extras, parts=parts, note="", content_key="")
+        return replace(outcome, envelope=short, extras=extras, batch=())
+
+    def mask(self, outcome: Outcome) -> Outcome:
+        """Mask the exact secrets of the host and its plugins in every part of an outcome."""
+        data = self._mask.mask_known(outcome.envelope.data)
+        if data is outcome.envelope.data:  # no secret is known
+            return outcome
+        context = self._mask_object(outcome.envelope.context) or {}
+        return replace(
+            outcome,
+            envelope=replace(outcome.envelope, data=data if isinstance(data, dict) else {}, context=context),
+            arguments=self._mask_object(outcome.arguments) or {},
+            extras=self._mask_extras(outcome.extras),
+            batch=tuple(item._replace(outcome=self.mask(item.outcome)) for item in outcome.batch),
         )
+
+    def _mask_extras(self, extras: Extras) -> Extras:
+        before, after = (text if text is None else self._mask.text(text) for text in (extras.before, extras.after))
+        parts = tuple(self._mask_part(part) for part in extras.parts)
+        note = self._mask.text(extras.note)
+        return replace(
+            extras,
+            parts=parts,
+            note=note,
+            before=before,
+            after=after,
+            payload=self._mask.mask_known(extras.payload),
+            details=self._mask_object(extras.details),
+            mcp=self._mask_object(extras.mcp),
+        )
+
+    def _mask_part(self, part: Part) -> Part:
+        """Mask a part and keep its kind, so that a dialect can still write it as its plugin did."""
+        original = self._mask.mask_known(part.original)
+        if isinstance(part, Text):
+            return replace(part, text=self._mask.text(part.text), original=original)
+        return replace(part, original=original)
+
+    def _mask_object(self, value: JsonObject | None) -> JsonObject | None:
+        masked = self._mask.mask_known(value)
+        return masked if isinstance(masked, dict) else None

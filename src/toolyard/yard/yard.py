@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, overload
 
 from toolyard.config import Config
+from toolyard.dialects import require_dialect
 from toolyard.engine.clock import Clock, SystemClock
 from toolyard.engine.journal import Recorder
 from toolyard.engine.ownership import identify_process
@@ -27,7 +28,7 @@ from toolyard.yard.built_in import BuiltInTools
 from toolyard.yard.calls import Arguments, Calls
 from toolyard.yard.mcp_source import McpSource
 from toolyard.yard.plugin_source import HostOptions, PluginSource
-from toolyard.yard.results import Results, require_dialect
+from toolyard.yard.results import Results
 from toolyard.yard.state import Basis, State
 
 if TYPE_CHECKING:

@@ -6,13 +6,13 @@ the texts and the reasoning of all rounds, and the usage is that of all rounds.
 
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import Final
+from typing import ClassVar, Final
 
 from toolyard.gateway.faults import ChatFailed, ChatFault
 from toolyard.gateway.ports import PendingApproval
 from toolyard.gateway.reply.chunks import Chunk, Head, KeptValue, read_text
 from toolyard.gateway.reply.model_reply import UnstreamedReply
-from toolyard.gateway.sse import DONE, END, data_of, event_of
+from toolyard.gateway.sse import DONE, END, KEEP_ALIVE, data_of, event_of
 from toolyard.gateway.tool_calls.native_calls import NativeCalls
 from toolyard.gateway.turns.display import approval_event, approvals_extension, write_approvals
 from toolyard.gateway.turns.rendering import JsonAnswer, Writer
@@ -37,12 +37,13 @@ from toolyard.gateway.turns.turn_log import Entry, TurnLog
 from toolyard.message import Message
 from toolyard.protocol.json import Json, JsonObject, json_bytes, json_value
 
-_COME_BACK = "\nOnce it is allowed, send the same request again within 10 minutes: it goes on from here.\n"
+COME_BACK: Final = "\nOnce it is allowed, send the same request again within 10 minutes: it goes on from here.\n"
 
 
 @dataclass(frozen=True, slots=True)
 class ChatRendering:
     is_streamed: bool
+    keep_alive: ClassVar[bytes] = KEEP_ALIVE
 
     def open_stream(self, log: TurnLog) -> Writer:
         return ChatWriter(is_streamed=log.is_streamed)
@@ -59,6 +60,8 @@ CHAT: Final = ChatRendering(is_streamed=False)
 
 class ChatWriter:
     """Writes chunks. Those of the provider keep the bytes in which they came."""
+
+    is_over = False
 
     def __init__(self, *, is_streamed: bool) -> None:
         """``is_streamed``: the replies in the log came in chunks."""
@@ -126,6 +129,8 @@ _SEPARATE = ("role", "content", "tool_calls", "function_call")
 class ChatAnswer:
     """One JSON object, of replies that came in one piece or in chunks."""
 
+    is_over = False
+
     def __init__(self, head: Head) -> None:
         self._head = head
         self._first: JsonObject = {}
@@ -165,14 +170,14 @@ class ChatAnswer:
             case Ended(ending, reply):
                 self.body = self._build(reply, ending)
             case Gap():
-                raise ChatFailed(_beginning_gone())
+                raise ChatFailed(beginning_gone())
             case Failed(fault):
                 raise ChatFailed(fault)
             case _:
                 pass
 
     def close_early(self, waiting: list[PendingApproval]) -> tuple[bytes, str]:
-        note = write_approvals(waiting, self.text) + _COME_BACK
+        note = write_approvals(waiting, self.text) + COME_BACK
         message = self._join_more() | {"content": self.text + note}
         body = self._object(message, "stop") | {"toolyard": approvals_extension(waiting)}
         return json_bytes(body), self.text + note
@@ -244,7 +249,7 @@ class ChatAnswer:
         return base | {"choices": [choice]}
 
 
-def _beginning_gone() -> ChatFault:
+def beginning_gone() -> ChatFault:
     message = Message(
         "The beginning of this answer is no longer kept, so it cannot be given in one piece: ask for it streamed."
     )

@@ -24,14 +24,12 @@ from toolyard.gateway.faults import (
     slow_provider,
     unreadable_answer,
 )
+from toolyard.gateway.protocols.chat_chunks import AnswerReader
 from toolyard.gateway.providers.provider_json import StreamRepair, may_be_odd, repair_provider_json
 from toolyard.gateway.reply.chunks import to_events
 from toolyard.gateway.sse import Events, data_of
 from toolyard.message import Message
 from toolyard.protocol.json import JsonObject
-
-if TYPE_CHECKING:
-    import aiohttp
 
 if TYPE_CHECKING:
     import aiohttp
@@ -184,6 +182,35 @@ class HttpAnswer:
                 self._has_data = True
                 return
             self._junk = self._junk or (b"" if event.startswith(b":") else event)
+
+
+class TranslatedAnswer(HttpAnswer):
+    """An answer in another protocol, read as one of chat."""
+
+    __slots__ = ("_reader",)
+
+    def __init__(
+        self, name: str, response: "aiohttp.ClientResponse", limits: Limits, fair: StepLimiter, reader: AnswerReader
+    ) -> None:
+        super().__init__(name, response, limits, fair)
+        self._reader = reader
+
+    async def events(self) -> list[bytes]:
+        while events := await super().events():
+            if self._is_unstreamed:
+                return events
+            if chunks := self._reader.read_events(events):
+                return chunks
+        self._reader.finish()
+        return []
+
+    async def read_all(self) -> bytes:
+        data = await super().read_all()
+        return await asyncio.to_thread(self._reader.to_completion, data)  # a long one takes a while
+
+    async def _as_events(self) -> list[bytes]:
+        data = await super().read_all()
+        return await asyncio.to_thread(self._reader.read_whole, data) if data else []
 
 
 _log = logging.getLogger(__name__)

@@ -9,6 +9,7 @@ from toolyard.gateway.providers.answer import Answer, WaitListener, ignore_wait
 from toolyard.gateway.providers.forwarded_answer import ForwardedAnswer, Outgoing
 from toolyard.gateway.providers.upstream import Upstream
 from toolyard.protocol.json import JsonObject
+from toolyard.provider_settings import ProviderProtocol
 
 _LONGEST = 1000
 
@@ -29,6 +30,10 @@ class WatchedUpstream:
     def __init__(self, upstream: Upstream, now: Callable[[], datetime]) -> None:
         self.name, self._upstream, self._now = upstream.name, upstream, now
         self.contact = Contact()
+
+    @property
+    def protocol(self) -> ProviderProtocol:
+        return self._upstream.protocol
 
     @property
     def max_rounds(self) -> int | None:

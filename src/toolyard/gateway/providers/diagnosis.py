@@ -178,7 +178,7 @@ def _is_own_machine(host: str) -> bool:
 _MAX_CODE = 100
 _CONTEXT_CODES = ("context_length_exceeded", "exceed_context_size_error", "string_above_max_length")
 _ABOUT_CONTEXT = re.compile(
-    r"context[ _-](length|window|size)|maximum context|(input|prompt) (is|was) too (long|large)", re.I
+    r"context[ _-](length|window|size|limit)|maximum context|(input|prompt) (is|was) too (long|large)", re.I
 )
 
 

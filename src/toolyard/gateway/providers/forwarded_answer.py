@@ -1,8 +1,8 @@
 """Requests forwarded to a model provider unchanged, and their answers: embeddings, images, audio and others."""
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
-from dataclasses import dataclass
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -25,6 +25,7 @@ class Outgoing:
     content_type: str
     accept: str = ""
     length: int | None = None  # of a body in pieces, if it is known
+    more: Mapping[str, str] = field(default_factory=dict)  # headers of the client that belong to its protocol
 
     @property
     def headers(self) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""A model provider that speaks OpenAI's chat protocol, and the connections to it.
+"""A model provider, and the connections to it. It is asked in chat; one that speaks another protocol is translated.
 
 One session per provider keeps connections open. A request is retried only if ``retry`` says that nothing of its answer
 has reached the client: after a 429, a 5xx or a failed connection, with growing pauses or as Retry-After says; at once
@@ -10,10 +10,13 @@ import asyncio
 import contextlib
 import io
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
+from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 from importlib import import_module
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 from toolyard.engine.step_limiter import StepLimiter
@@ -21,27 +24,31 @@ from toolyard.gateway.faults import (
     ChatFailed,
     ChatFault,
     describe_provider,
+    encode_request,
     refused_request,
     slow_provider,
     unreachable_provider,
     unreadable_answer,
 )
+from toolyard.gateway.protocols.chat_body import NativeRequest, drop_native
 from toolyard.gateway.providers.answer import (
     Answer,
     HttpAnswer,
     Limits,
     ProviderWait,
     ResponseBody,
+    TranslatedAnswer,
     WaitListener,
     ignore_wait,
 )
 from toolyard.gateway.providers.diagnosis import advise_on_delay, advise_on_silence, explain_connection_error
-from toolyard.gateway.providers.endpoint import Endpoint
+from toolyard.gateway.providers.endpoint import Endpoint, add_client_headers
 from toolyard.gateway.providers.forwarded_answer import ForwardedAnswer, Outgoing
 from toolyard.gateway.providers.provider_json import parse_provider_json
+from toolyard.gateway.providers.translation import PATHS, Translation, make_translation
 from toolyard.message import Message
-from toolyard.protocol.json import JsonObject
-from toolyard.provider_settings import ProviderOptions
+from toolyard.protocol.json import JsonObject, json_value
+from toolyard.provider_settings import ProviderOptions, ProviderProtocol
 
 if TYPE_CHECKING:
     import aiohttp
@@ -54,12 +61,19 @@ _MAX_REFUSAL = 64 * 1024
 _LAST_WORD_S = 5.0
 _READ_BYTES = 64 * 1024  # more would be more work in one step
 _AT_ONCE = 1024 * 1024  # bytes of a request: a longer one is written in steps, because each copies it
+_MAX_REWRITES = 6  # of a request that a model refuses for its form
+_NATIVE = b'"native"'  # a word that stands nowhere else unescaped, in requests of clients of other protocols
 _IDLE_S = 4.0  # many providers close a connection after 5 s, and a request that meets that is lost
 
 
 class Upstream(Protocol):
     @property
     def name(self) -> str: ...
+
+    @property
+    def protocol(self) -> ProviderProtocol:
+        """The protocol that it speaks; ``ask`` takes and gives chat in any case."""
+        ...
 
     @property
     def max_rounds(self) -> int | None:
@@ -71,7 +85,7 @@ class Upstream(Protocol):
         ...
 
     async def forward(self, request: Outgoing) -> ForwardedAnswer:
-        """Send any other request. Raises ChatFailed."""
+        """Send any other request, or one in its own protocol. Raises ChatFailed."""
         ...
 
     async def models(self) -> list[JsonObject]:
@@ -93,6 +107,23 @@ def _apply_limits(limits: Limits, options: ProviderOptions) -> Limits:
         idle_s=options.idle_seconds or limits.idle_s,
         whole_s=options.whole_seconds or limits.whole_s,
     )
+
+
+def _read_date(text: str) -> int:
+    """Return the time of an answer; 0 if its server does not say it."""
+    try:
+        return max(int(parsedate_to_datetime(text).timestamp()), 0)
+    except (ValueError, OverflowError):
+        return 0
+
+
+async def _in_thread(size: int, function: Callable[..., T], *arguments: Any) -> T:
+    """Return what a function does with a request of ``size`` bytes; in a thread if it takes a while."""
+    return await asyncio.to_thread(function, *arguments) if size > _AT_ONCE else function(*arguments)
+
+
+def _write_without_native(body: bytes) -> bytes:
+    return encode_request(drop_native(json_value(body)))
 
 
 def is_answer(status: int) -> bool:
@@ -117,7 +148,19 @@ def parse_models(name: str, raw: bytes) -> list[JsonObject]:
         raise unreadable_answer(message, raw) from error
     listed = answer.get("data") if isinstance(answer, dict) else None
     listed = listed if isinstance(listed, list) else []
-    return [model for model in listed if isinstance(model, dict) and isinstance(model.get("id"), str)]
+    return [_to_model(one) for one in listed if isinstance(one, dict) and isinstance(one.get("id"), str)]
+
+
+def _to_model(model: JsonObject) -> JsonObject:
+    """Return a model as OpenAI lists it, also one that Anthropic lists."""
+    at = model.get("created_at")
+    if "created" in model or not isinstance(at, str):
+        return model
+    try:
+        created = max(int(datetime.fromisoformat(at).timestamp()), 0)
+    except (ValueError, OverflowError, OSError):
+        created = 0
+    return {**model, "object": "model", "created": created, "owned_by": "anthropic"}
 
 
 class HttpUpstream:
@@ -131,15 +174,51 @@ class HttpUpstream:
     ) -> None:
         self.name, self.max_rounds = name, options.tool_rounds
         self._endpoint, self._limits = Endpoint(url, options), _apply_limits(limits, options)
+        self.protocol = self._endpoint.protocol
+        self._translation = make_translation(self.protocol)
         self._keys = KeyRing([*([key] if key else []), *options.keys], time.monotonic)
         self._headers = {key: self._endpoint.headers(key) for key in self._keys.all()}
         self._fair = StepLimiter()
         self._session: aiohttp.ClientSession | None = None
-        self._chat: URL | None = None
+        self._asked: URL | None = None
         self._closed = False
 
     async def ask(self, body: bytes, *, stream: bool, retry: bool, on_wait: WaitListener = ignore_wait) -> Answer:
+        if self._translation is not None:
+            return await self._ask_translated(body, self._translation, stream=stream, retry=retry, on_wait=on_wait)
+        if _NATIVE in body:
+            body = await _in_thread(len(body), _write_without_native, body)
         return await self._try(lambda key: self._ask_once(body, key, stream=stream), retry=retry, on_wait=on_wait)
+
+    async def _ask_translated(
+        self, body: bytes, translation: Translation, *, stream: bool, retry: bool, on_wait: WaitListener
+    ) -> Answer:
+        """Ask in the provider's protocol, and in another form if it refuses that."""
+        asked: JsonObject = await _in_thread(len(body), json_value, body)
+        request = await _in_thread(len(body), translation.write, asked)
+        for _ in range(_MAX_REWRITES):
+            try:
+                return await self._ask_native(request, translation, stream=stream, retry=retry, on_wait=on_wait)
+            except ChatFailed as failed:
+                rewritten = translation.rewrite(asked, request, failed.fault)
+                if rewritten is None:
+                    raise
+                request = rewritten
+        return await self._ask_native(request, translation, stream=stream, retry=retry, on_wait=on_wait)
+
+    async def _ask_native(
+        self, request: NativeRequest, translation: Translation, *, stream: bool, retry: bool, on_wait: WaitListener
+    ) -> Answer:
+        def read(response: "aiohttp.ClientResponse") -> HttpAnswer:
+            reader = translation.read(self.name, request, _read_date(response.headers.get("Date", "")))
+            return TranslatedAnswer(self.name, response, self._limits, self._fair, reader)
+
+        data = encode_request(request.body)
+        return await self._try(
+            lambda key: self._ask_once(data, key, stream=stream, more=request.headers, read=read),
+            retry=retry,
+            on_wait=on_wait,
+        )
 
     async def forward(self, request: Outgoing) -> ForwardedAnswer:
         return await self._try(lambda key: self._forward_once(request, key), retry=isinstance(request.body, bytes))
@@ -187,7 +266,7 @@ class HttpUpstream:
             async with (
                 asyncio.timeout_at(deadline),
                 session.get(
-                    self._endpoint.address("/models"),
+                    self._endpoint.list_address(),
                     headers=self._endpoint.list_headers(key),
                     proxy=self._endpoint.proxy,
                     allow_redirects=False,
@@ -214,7 +293,16 @@ class HttpUpstream:
         if session is not None:
             await session.close()
 
-    async def _ask_once(self, body: bytes, key: str | None, *, stream: bool) -> Answer:
+    async def _ask_once(
+        self,
+        body: bytes,
+        key: str | None,
+        *,
+        stream: bool,
+        more: Mapping[str, str] = MappingProxyType({}),
+        read: "Callable[[aiohttp.ClientResponse], HttpAnswer] | None" = None,
+    ) -> Answer:
+        """``more``: headers of the client; ``read`` makes the answer, of chat unless it is given."""
         await self._fair.step()
         session = self._session or await self._open()  # no await from here on: it may be closed by then
         import aiohttp
@@ -225,16 +313,18 @@ class HttpUpstream:
         else:
             payload = aiohttp.BytesIOPayload(io.BytesIO(body), content_type="application/json")
         patience = self._limits.first_byte_s if stream else self._limits.whole_s
-        response = await self._post(session, self._chat, payload, self._headers[key], patience)
+        headers = add_client_headers(self._headers[key], more) if more else self._headers[key]
+        response = await self._post(session, self._asked, payload, headers, patience)
         try:
-            return HttpAnswer(self.name, response, self._limits, self._fair)
+            return read(response) if read else HttpAnswer(self.name, response, self._limits, self._fair)
         except ChatFailed:
             response.close()
             raise
 
     async def _forward_once(self, request: Outgoing, key: str | None) -> ForwardedAnswer:
         session = self._session or await self._open()
-        address, headers = self._endpoint.address(request.path), request.headers | self._headers[key]
+        address = self._endpoint.address(request.path)
+        headers = add_client_headers(request.headers | self._headers[key], request.more)
         response = await self._post(session, address, request.body, headers, self._limits.whole_s)
         try:
             return ForwardedAnswer(self.name, response, self._limits, self._fair)
@@ -335,7 +425,7 @@ class HttpUpstream:
     def _make_session(self) -> "aiohttp.ClientSession":
         import aiohttp
 
-        self._chat = self._endpoint.address("/chat/completions")
+        self._asked = self._endpoint.address(PATHS[self.protocol])
         return aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=_IDLE_S),
             cookie_jar=aiohttp.DummyCookieJar(),

@@ -25,6 +25,7 @@ from toolyard.gateway.providers.forwarded_answer import ForwardedAnswer, Outgoin
 from toolyard.gateway.providers.upstream import Upstream
 from toolyard.message import Message
 from toolyard.protocol.json import Json, JsonObject, json_bytes, json_value
+from toolyard.provider_settings import ProviderProtocol
 
 TOUR: Final = "tour"
 _FRESH_S: Final = 15.0
@@ -121,21 +122,48 @@ class Upstreams:
         name = next((name for name, models in lists if any(one["id"] == model for one in models)), None)
         return None if name is None else self._providers[name].upstream if name else self._default
 
-    async def forward(self, model: str, outgoing: Callable[[str], Outgoing]) -> ForwardedAnswer:
+    async def protocol(self, model: str) -> ProviderProtocol:
+        """Return the protocol of the provider of a model. Raises ChatFailed."""
+        await self.learn(model)
+        return self.pick(model)[0].protocol
+
+    async def forward(
+        self, model: str, outgoing: Callable[[str], Outgoing], protocol: ProviderProtocol | None = None
+    ) -> ForwardedAnswer:
         """Send a request to the provider of a model; ``outgoing`` makes it with the provider's name for the model.
 
-        Raises ChatFailed. The providers stay open until the answer is closed, see ``idle``.
+        With a ``protocol``, the model's fallbacks that speak it stand in for it as in a chat. Raises ChatFailed. The
+        providers stay open until the answer is closed, see ``idle``.
         """
         await self.learn(model)
-        upstream, name = self._find_provider(model)
         self._begin_forward()
         try:
-            forwarded = await upstream.forward(outgoing(name))
+            forwarded = await self._forward_to_first(self._list_candidates(model, protocol), outgoing)
         except BaseException:
             self._end_forward()
             raise
         forwarded.when_closed = self._end_forward
         return forwarded
+
+    def _list_candidates(self, model: str, protocol: ProviderProtocol | None) -> list[tuple[Upstream, str]]:
+        """Return the provider of a model, and those that may stand in for it."""
+        first = self._find_provider(model)
+        others = self._fallbacks.get(model or self._default_model, ()) if protocol else ()
+        return [first, *(one for one in map(self._pick, others) if one[0].protocol is protocol)]
+
+    async def _forward_to_first(
+        self, candidates: list[tuple[Upstream, str]], outgoing: Callable[[str], Outgoing]
+    ) -> ForwardedAnswer:
+        """Send a request to the first of the candidates that answers."""
+        first: ChatFailed | None = None
+        for upstream, name in candidates:
+            try:
+                return await upstream.forward(outgoing(name))
+            except ChatFailed as failed:
+                if not may_fall_back(failed.fault):
+                    raise
+                first = first or failed
+        raise first or RuntimeError("there is at least one")
 
     async def idle(self) -> None:
         """Return when no answer is being forwarded."""
@@ -267,6 +295,10 @@ class Fallback:
     @property
     def name(self) -> str:
         return self._upstream.name
+
+    @property
+    def protocol(self) -> ProviderProtocol:
+        return self._upstream.protocol
 
     @property
     def max_rounds(self) -> int | None:

@@ -26,9 +26,9 @@ CUT: Final = "length"  # the finish reason of a reply that was not allowed to go
 
 
 def list_client_tools(body: JsonObject) -> frozenset[str]:
-    """Return the names of the client's own tools."""
+    """Return the names of the client's own tools; those that only its protocol knows stand in ``tool``."""
     names = []
-    for listed, key in (("tools", "function"), ("tools", "custom"), ("functions", "")):
+    for listed, key in (("tools", "function"), ("tools", "custom"), ("tools", "tool"), ("functions", "")):
         for tool in _as_list(body.get(listed)):
             inner = tool.get(key) if key and isinstance(tool, dict) else tool
             if isinstance(inner, dict) and isinstance(inner.get("name"), str):

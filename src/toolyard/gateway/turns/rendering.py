@@ -13,9 +13,11 @@ from http import HTTPStatus
 from typing import Final, Protocol
 
 from toolyard.engine.idempotency import StoredResponse
+from toolyard.engine.turns import REPEATED_S
 from toolyard.gateway.client_request import CHAT_HEADER
 from toolyard.gateway.faults import ChatFailed, ChatFault
 from toolyard.gateway.ports import PendingApproval
+from toolyard.gateway.sse import KEEP_ALIVE
 from toolyard.gateway.turns.turn_events import End, Failed, Gap, TurnEvent
 from toolyard.gateway.turns.turn_log import Entry, LogReader, TurnLog
 
@@ -31,6 +33,7 @@ class ClientAnswer:
     body: bytes = b""
     pieces: AsyncGenerator[bytes, None] | None = None
     headers: dict[str, str] = field(default_factory=dict)
+    keep_alive: bytes = KEEP_ALIVE  # sent while a stream has nothing else to say
 
     @classmethod
     def from_stored(cls, response: StoredResponse) -> "ClientAnswer":
@@ -54,6 +57,10 @@ class Writer(Protocol):
     def write(self, entry: Entry) -> bytes:
         """Return the bytes of the next event; none when the stream does not carry it."""
 
+    @property
+    def is_over(self) -> bool:
+        """True once its client has its answer, although the turn may go on."""
+
 
 class JsonAnswer(Protocol):
     """The answer of one turn in one piece, as far as its events have come."""
@@ -63,17 +70,25 @@ class JsonAnswer(Protocol):
 
     @property
     def body(self) -> bytes:
-        """The answer, once the turn has ended."""
+        """The answer, once it is over."""
+
+    @property
+    def is_over(self) -> bool:
+        """True once it is complete, although the turn may go on."""
 
     def close_early(self, waiting: list[PendingApproval]) -> tuple[bytes, str]:
         """Return an answer for a client that cannot wait for these approvals, and its text. The turn continues."""
 
 
 class Rendering(Protocol):
-    """What the client of one request gets."""
+    """The answer to one request, in the protocol of its client."""
 
     @property
     def is_streamed(self) -> bool: ...
+
+    @property
+    def keep_alive(self) -> bytes:
+        """What a stream sends while it has nothing else to say."""
 
     def open_stream(self, log: TurnLog) -> Writer: ...
 
@@ -103,7 +118,8 @@ async def render_stream(rendering: Rendering, log: TurnLog, reader: LogReader) -
         return render_failure(rendering, first.fault, log.record.id)
     pieces = write_stream(rendering.open_stream(log), log, reader)
     await anext(pieces)  # a generator that has not begun would not leave the log when it is closed
-    return ClientAnswer(id=log.record.id, pieces=pieces, headers=_stream_headers(log))
+    headers = _stream_headers(log)
+    return ClientAnswer(id=log.record.id, pieces=pieces, headers=headers, keep_alive=rendering.keep_alive)
 
 
 async def write_stream(writer: Writer, log: TurnLog, reader: LogReader) -> AsyncGenerator[bytes, None]:
@@ -116,6 +132,9 @@ async def write_stream(writer: Writer, log: TurnLog, reader: LogReader) -> Async
             for piece in pieces if is_named else [b"".join(pieces)]:
                 if piece:
                     yield piece
+            if writer.is_over and log.is_running:
+                reader.patience_s = REPEATED_S if log.waiting else None
+                return
 
 
 def render_early(answer: JsonAnswer, log: TurnLog) -> ClientAnswer:

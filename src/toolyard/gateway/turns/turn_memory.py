@@ -156,7 +156,8 @@ def _questions(messages: list[Json]) -> list[str]:
 def _key(caller: str, question: str, answer: str) -> bytes:
     answer = _identifying_text(answer)
     known = sha256()
-    for part in (caller, answer, "" if len(answer) >= DISTINCT else question.strip()):
+    joined = answer.replace(" ", "")  # a client may join its texts without a blank in between
+    for part in (caller, joined, "" if len(answer) >= DISTINCT else question.strip()):
         data = part.encode(errors="surrogatepass")
         known.update(b"%d:%b" % (len(data), data))
     return known.digest()

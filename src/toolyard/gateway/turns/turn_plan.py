@@ -142,9 +142,9 @@ class TurnPlanner:
         choice = choose_offer(options.offer, alias, asked.key_offer, self.offer_policy.default_mode)
         is_plain = choice.forbids_tools(sent) and not upstreams.is_tour(base_model)  # its script names its tools
         nonce = history.nonce or (secrets.token_hex(4) if self.has_nonce and not is_plain else None)
-        recalled = RecalledMessages(sent)
+        recalled = RecalledMessages(sent, asked.own_calls or frozenset())
         if not is_plain:
-            memory = self.ports.memory
+            memory = self.ports.memory if asked.own_calls is None else None
             recalled = memory.recall(asked.caller, sent, nonce) if memory else recalled
             recalled = replace(recalled, messages=replace_published_messages(recalled.messages))
         prompt = await fill_prompt(recalled.messages, self.texts, asked.caller, nonce, is_plain=is_plain)

@@ -143,7 +143,8 @@ class Plugins:
                 plugins[folder] = self._inspect(folder, root, files[folder], known)
         self._files = files
         self._all = _resolve_names(tuple(plugins.values()))
-        self._all = tuple(map(self._check_settings, self._all))  # when the keys of all plugins are known
+        checked = map(self._check_settings, self._all)  # when the keys of all plugins are known
+        self._all = tuple(_keep_same(before.get(plugin.folder), plugin) for plugin in checked)
         self._by_name = {}
         for plugin in sorted(self._all, key=_name_rank):
             self._by_name.setdefault(plugin.name, plugin)
@@ -210,10 +211,12 @@ class Plugins:
         """Return why a plugin is disabled; empty when it is not. When that cannot be read, it is."""
         if files.blocked:
             return Message("its manifest is named .block: take that ending away to enable it")
-        decision, command = self._disabled.read().get(str(folder)), self._own_command.format("plugin enable", name)
+        decision = self._disabled.read().get(str(folder))
         if decision is None and files.manifest and not files.manifest.enabled_by_default:
+            command = self._own_command.format("plugin enable", name)
             return Message("it is off by default: enable it with '{command}'", command=command)
         if decision not in (None, _ENABLED):
+            command = self._own_command.format("plugin enable", name)
             return Message("it was disabled: enable it with '{command}'", command=command)
         return self._disabled.problem
 
@@ -388,6 +391,13 @@ def _resolve_names(plugins: tuple[Plugin, ...]) -> tuple[Plugin, ...]:
         else plugin
         for plugin in named
     )
+
+
+def _keep_same(before: Plugin | None, after: Plugin) -> Plugin:
+    """Return the earlier value of a plugin that is the same: what was made of it is found again by it."""
+    if before is None or before != after or before.fingerprint is not after.fingerprint:  # which knows file times
+        return after
+    return before
 
 
 def _compare(before: dict[Path, Plugin], after: dict[Path, Plugin]) -> Changes:

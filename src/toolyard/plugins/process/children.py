@@ -12,6 +12,7 @@ import contextlib
 import json
 import logging
 import os
+import resource
 import signal
 import socket
 import subprocess
@@ -100,6 +101,7 @@ class Children:
             with contextlib.suppress(OSError):  # it has ended already
                 process_numbers.set_number(pid, number)
         self._running[pid] = family
+        _set_limits(pid, limits)
         self._guardian.start()
         if not family.number:
             self._guardian.add_group(pid)
@@ -281,6 +283,25 @@ class Children:
 
     def _find_numbered(self, numbers: set[int]) -> list[process_numbers.NumberedProcess]:
         return [one for one in process_numbers.find_processes(self.numbers.prefix) if one.number in numbers]
+
+
+def _set_limits(pid: int, limits: Limits) -> None:
+    """Set the resource limits of a process; Linux only. Errors are ignored: the child may have ended already."""
+    if not hasattr(resource, "prlimit"):
+        return
+    settings = (
+        (resource.RLIMIT_AS, limits.memory_bytes, 0),
+        (resource.RLIMIT_DATA, limits.data_bytes, 0),
+        (resource.RLIMIT_CPU, limits.cpu_s, 1),  # SIGXCPU first, SIGKILL a second later
+        (resource.RLIMIT_NOFILE, limits.open_files, 0),
+        (resource.RLIMIT_FSIZE, limits.file_bytes, 0),
+    )
+    for kind, most, more in settings:
+        if most is not None:
+            ours = resource.getrlimit(kind)[1]
+            hard = most + more if ours == resource.RLIM_INFINITY else min(most + more, ours)
+            with contextlib.suppress(OSError):
+                resource.prlimit(pid, kind, (min(most, hard), hard))
 
 
 def _signal_group(group: int, number: int) -> None:

@@ -14,7 +14,6 @@ import asyncio
 import contextlib
 import errno
 import os
-import resource
 import signal
 import socket
 import sys
@@ -29,7 +28,6 @@ from toolyard.plugins.process.children import Children
 from toolyard.plugins.process.launch import Launch
 from toolyard.plugins.process.ports import ChildPorts
 from toolyard.protocol.envelope import Failure, Reason
-from toolyard.protocol.manifests.manifest import Limits
 
 _GATE_S = 30.0
 
@@ -73,7 +71,6 @@ class ColdStarter:
         crashpoint("plugin.spawned")
         self._children.adopt(process.pid, launch.limits, number)
         crashpoint("plugin.adopted")
-        set_limits(process.pid, launch.limits)
         process.returncode = 0  # Children waits for it; Popen must not
         self._children.hold_ports(process.pid, ChildPorts(launch.services, started))
         child = ColdChild(process.pid, pipes[1], pipes[2], pipes[4])
@@ -190,25 +187,6 @@ class ColdChild:
     def _set_exit_code(self, code: int) -> None:
         if not self._exit.done():
             self._exit.set_result(code)
-
-
-def set_limits(pid: int, limits: Limits) -> None:
-    """Set the resource limits of a process; Linux only. Errors are ignored: the child may have ended already."""
-    if not hasattr(resource, "prlimit"):
-        return
-    settings = (
-        (resource.RLIMIT_AS, limits.memory_bytes, 0),
-        (resource.RLIMIT_DATA, limits.data_bytes, 0),
-        (resource.RLIMIT_CPU, limits.cpu_s, 1),  # SIGXCPU first, SIGKILL a second later
-        (resource.RLIMIT_NOFILE, limits.open_files, 0),
-        (resource.RLIMIT_FSIZE, limits.file_bytes, 0),
-    )
-    for kind, most, more in settings:
-        if most is not None:
-            ours = resource.getrlimit(kind)[1]
-            hard = most + more if ours == resource.RLIM_INFINITY else min(most + more, ours)
-            with contextlib.suppress(OSError):
-                resource.prlimit(pid, kind, (min(most, hard), hard))
 
 
 def _start_failure(launch: Launch, error: OSError | ValueError) -> Failure:

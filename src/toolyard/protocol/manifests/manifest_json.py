@@ -19,6 +19,26 @@ MAX_DEPTH = 50
 _MAX_DUPLICATES = 20  # reported of one manifest; more would not help
 
 JsonPath: TypeAlias = tuple[str | int, ...]
+_DECODER_REASONS: dict[str, str] = {  # the words of Python's decoder
+    reason: reason
+    for reason in (
+        Message("Expecting value"),
+        Message("Expecting ',' delimiter"),
+        Message("Expecting ':' delimiter"),
+        Message("Expecting property name enclosed in double quotes"),
+        Message("Unterminated string starting at"),
+        Message("Extra data"),
+        Message("Invalid control character at"),
+        Message("Invalid \\escape"),
+        Message("Illegal trailing comma before end of object"),
+        Message("Illegal trailing comma before end of array"),
+    )
+}
+_STRING_OR_COMMENT = re.compile(r'"[^"\\\n]*(?:\\.[^"\\\n]*)*"?|//[^\n]*|/\*.*?(?:\*/|\Z)', re.DOTALL)
+_NO_NEWLINE = re.compile(r"[^\r\n]")
+_LAST_COMMA = re.compile(r",[ \t\r\n]*[}\]]")
+_BLANK = re.compile(r"[ \t\r\n]*")
+_MARKDOWN = re.compile(r"[ \t\r\n]*(?:```|~~~)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -166,28 +186,6 @@ def _find_duplicates(text: str) -> list[Fault]:
             if text[part.value] in "{[":
                 pending.append((part.value, (*path, step)))
     return sorted(faults, key=lambda fault: fault.at or 0)
-
-
-_DECODER_REASONS: dict[str, str] = {  # the words of Python's decoder
-    reason: reason
-    for reason in (
-        Message("Expecting value"),
-        Message("Expecting ',' delimiter"),
-        Message("Expecting ':' delimiter"),
-        Message("Expecting property name enclosed in double quotes"),
-        Message("Unterminated string starting at"),
-        Message("Extra data"),
-        Message("Invalid control character at"),
-        Message("Invalid \\escape"),
-        Message("Illegal trailing comma before end of object"),
-        Message("Illegal trailing comma before end of array"),
-    )
-}
-_STRING_OR_COMMENT = re.compile(r'"[^"\\\n]*(?:\\.[^"\\\n]*)*"?|//[^\n]*|/\*.*?(?:\*/|\Z)', re.DOTALL)
-_NO_NEWLINE = re.compile(r"[^\r\n]")
-_LAST_COMMA = re.compile(r",[ \t\r\n]*[}\]]")
-_BLANK = re.compile(r"[ \t\r\n]*")
-_MARKDOWN = re.compile(r"[ \t\r\n]*(?:```|~~~)")
 
 
 def _explain_error(text: str, error: json.JSONDecodeError) -> Fault:

@@ -5,7 +5,6 @@ what it requires, and the argument that selects it.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 
 from toolyard.protocol.arguments import required_alternatives
 from toolyard.protocol.envelope import Failure
@@ -57,7 +56,8 @@ def command_spec(manifest: Manifest, arguments: Mapping[str, Json]) -> ToolSpec 
     if command.derived and any(fold_name(name) not in known for name in arguments):
         return None
     allowed: JsonObject = {name: {} for name in (SELECTOR, *SIGNERS)}
-    return replace(tool_spec(manifest), parameters={**command.parameters, "properties": allowed | properties})
+    parameters: JsonObject = {**command.parameters, "properties": allowed | properties}
+    return ToolSpec(name=manifest.name, description=command.description, parameters=parameters, verbatim=True)
 
 
 def _build_description(manifest: Manifest) -> str:

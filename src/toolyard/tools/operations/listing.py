@@ -12,7 +12,7 @@ from toolyard.protocol.json import Json, JsonObject
 from toolyard.protocol.tool import Checkpoint, Result
 from toolyard.tools.counts import count_items
 from toolyard.tools.operations.request import Request, build_facts, format_time
-from toolyard.workspace.names import to_text
+from toolyard.workspace.path_walk import to_text
 from toolyard.workspace.search.ignore import IgnoreRules
 from toolyard.workspace.workspace import OpenHandle, Workspace
 

@@ -9,12 +9,12 @@ from dataclasses import dataclass, replace
 
 from toolyard.message import Message, join_sentences
 from toolyard.protocol.content import SNIFF_BYTES, Text, sniff
-from toolyard.protocol.envelope import ErrorCode, Extras, Failure
+from toolyard.protocol.envelope import ErrorCode, Failure
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.result_limits import MAX_BYTES, MAX_LINES
 from toolyard.protocol.tool import Result
 from toolyard.tools.operations.request import Request, build_facts
-from toolyard.tools.read import Read, total_lines_stat
+from toolyard.tools.read import Read, build_window_result
 from toolyard.tools.thread import in_thread
 from toolyard.workspace.encoding import BINARY_PROBE, find_encoding, looks_binary
 from toolyard.workspace.read_history import ReadHistory
@@ -146,17 +146,7 @@ class _TextExcerpt:
             "truncated": self.has_more or cut,
             "next_line": window.next_line if self.has_more else None,
         }
-        if window.total_lines is not None:
-            data |= {"hash": window.hash, "total_lines": window.total_lines}
-        text = self._write_text(data, cut=cut)
-        return Result(
-            data=data,
-            text=text,
-            partial=not window.encoding.certain,
-            stats={"lines": len(window.lines), "bytes": window.size, **total_lines_stat(window.total_lines)},
-            context={"path_resolved": file.path, "truncation_skip": True},
-            extras=Extras(parts=(Text(text), Text(self.content))),
-        )
+        return build_window_result(file.path, window, data, self._write_text(data, cut=cut))
 
     def _write_text(self, data: JsonObject, *, cut: bool) -> str:
         return join_sentences(*self._list_sentences(data, cut=cut))

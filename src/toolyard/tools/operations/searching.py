@@ -18,7 +18,7 @@ from toolyard.protocol.json import Json, JsonObject
 from toolyard.protocol.tool import Checkpoint, Result
 from toolyard.tools.operations.request import Request, build_facts, file_type
 from toolyard.workspace.home_folder import is_private
-from toolyard.workspace.names import to_text
+from toolyard.workspace.path_walk import to_text
 from toolyard.workspace.search.file_glob import INCOMPLETE, can_match
 from toolyard.workspace.search.ignore import IgnoreRules, read_rules, read_rules_above
 from toolyard.workspace.search.wildcard import Segment, compile_path, compile_segment, matches_path

@@ -14,7 +14,7 @@ from toolyard.protocol.envelope import Extras
 from toolyard.protocol.json import Json, JsonObject
 from toolyard.protocol.result_limits import MAX_BYTES
 from toolyard.protocol.tool import Result
-from toolyard.tools.readers.page import Page
+from toolyard.tools.readers import Page
 
 MAX_OUTPUT_CHARS = 2000  # of one output; a notebook's outputs are seldom what is looked for
 _ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")

@@ -13,7 +13,7 @@ from toolyard.protocol.json import JsonObject
 from toolyard.protocol.result_limits import MAX_BYTES, MAX_LINE_CHARS
 from toolyard.protocol.tool import Checkpoint, Result
 from toolyard.tools.counts import count_pages
-from toolyard.tools.readers.page import Page
+from toolyard.tools.readers import Page
 from toolyard.workspace.text_reader import Line
 
 

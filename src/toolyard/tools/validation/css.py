@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from toolyard.protocol.regex import compile_pattern
 from toolyard.protocol.tool import Checkpoint
-from toolyard.tools.validation.finding import Finding, finding_at, quote
+from toolyard.tools.validation import Finding, finding_at, quote
 
 _MARK = re.compile(r"""/\*|["']|\burl\(\s*+(?!["'\s])|\\.|[{}()\[\];:]""", re.DOTALL | re.IGNORECASE)
 _STRING = compile_pattern(r"""(["'])(?:\\.|(?!\1)[^\\\n])*+(?P<close>\1)?""", re.DOTALL)

@@ -14,7 +14,7 @@ import yaml
 
 from toolyard.protocol.regex import compile_pattern
 from toolyard.protocol.tool import Checkpoint
-from toolyard.tools.validation.finding import Finding, Language, Severity, Unchecked, finding_at, quote, shift_findings
+from toolyard.tools.validation import Finding, Language, Severity, Unchecked, finding_at, quote, shift_findings
 
 _TOO_DEEP = "its values are nested too deeply"
 _STRING = r'"[^"\\\n]*+(?:\\.[^"\\\n]*+)*+"?'

@@ -11,8 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from toolyard.protocol.regex import compile_pattern
 from toolyard.protocol.tool import Checkpoint
-from toolyard.tools.validation import css, data
-from toolyard.tools.validation.finding import Finding, Language, Severity, Unchecked, finding_at, shift_findings
+from toolyard.tools.validation import Finding, Language, Severity, Unchecked, css, data, finding_at, shift_findings
 
 _TEMPLATE = re.compile(r"\{%|<%|<\?(?:php|=)|\{\{[#/>^!]")
 _EXPRESSION = re.compile(r"\{\{[^{}\n]*+\}\}")

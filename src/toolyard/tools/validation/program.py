@@ -20,7 +20,7 @@ from toolyard.confinement.program_files import list_program_trees
 from toolyard.confinement.start import contain_process
 from toolyard.protocol.regex import compile_pattern
 from toolyard.protocol.tool import Checkpoint
-from toolyard.tools.validation.finding import MAX_SECONDS, Finding, Language, Severity, Unchecked, finding_at
+from toolyard.tools.validation import MAX_SECONDS, Finding, Language, Severity, Unchecked, finding_at
 
 _POLL_S = 0.05  # how often a waiting check looks at its checkpoint
 _PLACES = "/bin:/usr/bin:/usr/local/bin:/opt/homebrew/bin"  # never a folder that a project could put a bash into

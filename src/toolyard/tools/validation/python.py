@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Iterator
 
 from toolyard.protocol.tool import Checkpoint
-from toolyard.tools.validation.finding import Finding, Severity, Unchecked, finding_at
+from toolyard.tools.validation import Finding, Severity, Unchecked, finding_at
 
 _MAX_COMPILED = 128 * 1024  # of longer files only grammar and names are checked: the compiler's time is not linear
 _FILE = "<validated file>"

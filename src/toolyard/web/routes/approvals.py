@@ -44,8 +44,7 @@ from toolyard.web.schemas.records import (
     BulkDecisionResult,
     RevealedArguments,
 )
-from toolyard.web.security.principal import Principal
-from toolyard.web.security.scope import Scope
+from toolyard.web.security.scope import Principal, Scope
 from toolyard.yard.yard import Yard
 
 

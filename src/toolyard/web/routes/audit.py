@@ -18,7 +18,7 @@ from toolyard.protocol.store import read_text
 from toolyard.web.responses import After, Limit, page_response
 from toolyard.web.routing import Route, Routes
 from toolyard.web.schemas.records import AuditPage
-from toolyard.web.security.principal import PRINCIPAL, Principal
+from toolyard.web.security.scope import PRINCIPAL, Principal
 from toolyard.yard.yard import Yard
 
 _Name = Annotated[str | None, Query(max_length=200)]

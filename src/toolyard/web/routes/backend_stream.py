@@ -24,8 +24,7 @@ from toolyard.web.refusal import bad_request
 from toolyard.web.responses import CurrentPrincipal
 from toolyard.web.routing import Routes
 from toolyard.web.security.access import Access
-from toolyard.web.security.principal import Principal, get_principal
-from toolyard.web.security.scope import Scope
+from toolyard.web.security.scope import Principal, Scope, get_principal
 from toolyard.web.server.websocket_client import deny_websocket
 from toolyard.yard.yard import Yard
 

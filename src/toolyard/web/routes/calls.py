@@ -31,8 +31,7 @@ from toolyard.web.responses import (
 from toolyard.web.routing import Routes
 from toolyard.web.schemas.common import CallError, ChangedRecord, Envelope, StoredAction, StrictModel, UndoneCall
 from toolyard.web.schemas.record_models import extend_model, page_model, record_model
-from toolyard.web.security.principal import Principal
-from toolyard.web.security.scope import Scope
+from toolyard.web.security.scope import Principal, Scope
 from toolyard.workspace.changes.file_versions import FileVersion
 from toolyard.yard.yard import Yard
 

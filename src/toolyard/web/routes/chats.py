@@ -4,27 +4,23 @@ When the client disconnects, its turn is cancelled, unless the chat has an id ch
 and can be followed again. So does one whose request has an ``Idempotency-Key``: a repeat of the request joins it.
 """
 
-from dataclasses import dataclass
+from functools import partial
 from typing import Annotated, Any
 from uuid import uuid4
 
-import orjson
 from fastapi import Query, Request, Response
-from starlette.types import ASGIApp, Receive, Send
-from starlette.types import Scope as Connection
 
 from toolyard.gateway.chats import Chat
 from toolyard.gateway.client_request import ClientRequest, name_of_chat
 from toolyard.gateway.turns.display import Show
-from toolyard.gateway.turns.rendering import ClientAnswer
+from toolyard.gateway.turns.rendering import ClientAnswer, Rendering
 from toolyard.gateway.vcp_blocks import HANDLES, find_handle
 from toolyard.message import Message
-from toolyard.protocol.json import JsonObject
 from toolyard.web.chat_response import ChatResponse
 from toolyard.web.idempotency import KEY, KEY_HELP, IdempotentRequests, SingleRun
 from toolyard.web.refusal import bad_request, not_found
-from toolyard.web.responses import CurrentPrincipal, json_response
-from toolyard.web.routing import Routes
+from toolyard.web.responses import CurrentPrincipal, json_response, parse_object
+from toolyard.web.routing import DirectAnswers, Routes
 from toolyard.web.schemas.chat import (
     ChatCompletion,
     ChatDetail,
@@ -35,8 +31,7 @@ from toolyard.web.schemas.chat import (
 )
 from toolyard.web.schemas.common import ErrorBody
 from toolyard.web.schemas.components import refer_to
-from toolyard.web.security.principal import get_principal
-from toolyard.web.security.scope import Scope
+from toolyard.web.security.scope import Scope, get_principal
 
 _MAX_DIGITS = 18
 _MAX_ID_LENGTH = 128
@@ -89,7 +84,7 @@ def router(chat: Chat, idempotent: IdempotentRequests) -> Routes:
     @routes.post("/interrupt", InterruptResult, openapi_extra=_INTERRUPT_SCHEMA, response_model=None, scope=Scope.CHAT)
     async def interrupt(request: Request, principal: CurrentPrincipal) -> Response:
         """Stop a running turn, its model and its tools, by `requestId` (or `messageId`) or by `chat`."""
-        body = _parse_object(await request.body())
+        body = parse_object(await request.body())
         handle, id_ = find_handle(body), body.get("chat")
         if not handle and not isinstance(id_, str):
             raise bad_request(Message("name what to stop: {value} or chat", value=HANDLES[0]))
@@ -124,37 +119,18 @@ def router(chat: Chat, idempotent: IdempotentRequests) -> Routes:
     return routes
 
 
-@dataclass(frozen=True, slots=True)
-class _RouteLabel:
-    path: str  # for metrics and logs
-
-
-_CHAT_PATHS = {"/v1/chat/completions": False, "/v1/chatvcp/completions": True}
-
-
-def add_chat_fast_path(app: ASGIApp, chat: Chat, idempotent: IdempotentRequests) -> ASGIApp:
-    """Return the application with chats routed first, past FastAPI (bench row "chat routed first").
-
-    The routes of the same chats in ``router`` describe them in the OpenAPI document.
-    """
-    routes = {path: (_RouteLabel(path), vcp) for path, vcp in _CHAT_PATHS.items()}
-
-    async def direct(scope: Connection, receive: Receive, send: Send) -> None:
-        match = routes.get(scope["path"]) if scope["type"] == "http" and scope["method"] == "POST" else None
-        if match is None:
-            await app(scope, receive, send)
-            return
-        scope["route"], vcp = match
-        response = await _complete(chat, idempotent, Request(scope, receive), vcp=vcp)
-        await response(scope, receive, send)
-
-    return direct
+def direct_answers(chat: Chat, idempotent: IdempotentRequests) -> DirectAnswers:
+    """Return what answers chats past FastAPI; their routes in ``router`` describe them in the OpenAPI document."""
+    return {
+        "/v1/chat/completions": partial(_complete, chat, idempotent, vcp=False),
+        "/v1/chatvcp/completions": partial(_complete, chat, idempotent, vcp=True),
+    }
 
 
 async def _complete(chat: Chat, idempotent: IdempotentRequests, request: Request, *, vcp: bool) -> Response:
     principal = get_principal(request.scope)
     raw = await request.body()
-    body = _parse_object(raw)
+    body = parse_object(raw)
     asked = ClientRequest(
         body,
         caller=principal.caller,
@@ -164,22 +140,25 @@ async def _complete(chat: Chat, idempotent: IdempotentRequests, request: Request
         may_approve=principal.can_approve,
         key_offer=principal.offer,
     )
+    return await answer_chat(chat, idempotent, request, asked)
+
+
+async def answer_chat(
+    chat: Chat,
+    idempotent: IdempotentRequests,
+    request: Request,
+    asked: ClientRequest,
+    rendering: Rendering | None = None,
+) -> Response:
+    """Answer the request of a client; one with a key runs once."""
     if KEY not in request.headers:
-        return ChatResponse(chat.complete(asked))
-    named = name_of_chat(body, request.headers)[:_MAX_ID_LENGTH]
-    single = await idempotent.single_run(request, principal.caller, chat=named or f"chat_{uuid4().hex}")
-    return ChatResponse(_complete_once(chat, asked, single))
+        return ChatResponse(chat.complete(asked, rendering=rendering))
+    named = name_of_chat(asked.body, request.headers)[:_MAX_ID_LENGTH]
+    single = await idempotent.single_run(request, asked.caller, chat=named or f"chat_{uuid4().hex}")
+    return ChatResponse(_complete_once(chat, asked, single, rendering))
 
 
-async def _complete_once(chat: Chat, asked: ClientRequest, single: SingleRun) -> ClientAnswer:
-    return single.mark(await chat.complete(asked, single))
-
-
-def _parse_object(raw: bytes) -> JsonObject:
-    try:
-        body = orjson.loads(raw)
-    except orjson.JSONDecodeError as error:
-        raise bad_request(Message("the body is not valid JSON: {error}", error=error)) from error
-    if not isinstance(body, dict):
-        raise bad_request(Message("the body must be a JSON object"))
-    return body
+async def _complete_once(
+    chat: Chat, asked: ClientRequest, single: SingleRun, rendering: Rendering | None
+) -> ClientAnswer:
+    return single.mark(await chat.complete(asked, single, rendering))

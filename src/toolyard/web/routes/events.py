@@ -18,8 +18,7 @@ from toolyard.web.feed import ClientEvent, Feed, Follower
 from toolyard.web.routing import Routes
 from toolyard.web.security.access import Access
 from toolyard.web.security.keys import INSTALLATION
-from toolyard.web.security.principal import Principal, get_principal
-from toolyard.web.security.scope import EVENT_SCOPES
+from toolyard.web.security.scope import EVENT_SCOPES, Principal, get_principal
 from toolyard.web.server.websocket_client import WebSocketClient, deny_websocket
 from toolyard.yard.yard import Yard
 

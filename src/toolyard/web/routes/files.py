@@ -18,7 +18,7 @@ from toolyard.message import Message
 from toolyard.protocol.envelope import ErrorCode, Failure
 from toolyard.protocol.json import JsonObject
 from toolyard.storage.media_store import KEPT
-from toolyard.tools.readers.attachment import read_attachment
+from toolyard.tools.project_files import read_attachment
 from toolyard.web.refusal import Refusal, bad_request
 from toolyard.web.responses import Limit, json_response
 from toolyard.web.routing import Routes

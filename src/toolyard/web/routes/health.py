@@ -26,8 +26,7 @@ from toolyard.protocol.requests import scanner
 from toolyard.protocol.tool import MAX_ARGUMENTS
 from toolyard.storage import media_store
 from toolyard.tools.search_report import TIME_CAP_S
-from toolyard.web import drain, feed
-from toolyard.web.drain import Drain
+from toolyard.web import feed
 from toolyard.web.responses import json_response
 from toolyard.web.routing import Routes
 from toolyard.web.schemas.common import Health
@@ -35,7 +34,7 @@ from toolyard.web.schemas.common import Readiness as ReadinessBody
 from toolyard.web.security import access, keys, request_body, sessions
 from toolyard.web.security.scope import PUBLIC, Scope
 from toolyard.web.server import connection, listener, logs, websocket_client
-from toolyard.web.server.health import Readiness
+from toolyard.web.server.health import GRACE_S, Drain, Readiness
 from toolyard.web.server.metrics import Metrics
 from toolyard.workspace.text_reader import SMALL_FILE
 from toolyard.yard.yard import Yard
@@ -94,7 +93,7 @@ def list_limits(config: Config) -> JsonObject:
         "json_depth": MAX_DEPTH,
         "arguments_bytes": MAX_ARGUMENTS,
         "approval_seconds": ANSWER_S,
-        "drain_seconds": drain.GRACE_S,
+        "drain_seconds": GRACE_S,
         "failures_per_address": access.MAX_PER_ADDRESS,
         "failures_of_all": access.MAX_TOTAL,
         "session_seconds": sessions.SESSION_S,

@@ -31,8 +31,7 @@ from toolyard.web.routing import Audited, Routes
 from toolyard.web.schemas.common import RemovedServer
 from toolyard.web.schemas.components import refer_to
 from toolyard.web.schemas.plugins import McpServersFile, ReviewDecision, ServerReview, ServerRow, ServerRows
-from toolyard.web.security.principal import get_principal
-from toolyard.web.security.scope import Scope
+from toolyard.web.security.scope import Scope, get_principal
 from toolyard.yard.yard import Yard
 
 _BODY: dict[str, Any] = {

@@ -82,7 +82,7 @@ def _draw_html(reply: ReplyRequest) -> JsonObject:
 
 
 def _render_text(reply: ReplyRequest) -> JsonObject:
-    from toolyard.render.render import Target, render_parsed
+    from toolyard.render import Target, render_parsed
 
     parsed = parse_reply(reply.text)
     think, error = ("", parsed) if isinstance(parsed, ReplyError) else (parsed.think or "", None)

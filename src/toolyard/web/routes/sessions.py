@@ -44,9 +44,8 @@ from toolyard.web.schemas.common import (
 from toolyard.web.security.access import LINK_S, TICKET_S, Access
 from toolyard.web.security.keys import OWNER, Keys
 from toolyard.web.security.middleware import REQUEST_HEAD
-from toolyard.web.security.principal import PRINCIPAL, Principal
 from toolyard.web.security.request_head import RequestHead
-from toolyard.web.security.scope import ANY_KEY, EVENT_SCOPES, PUBLIC
+from toolyard.web.security.scope import ANY_KEY, EVENT_SCOPES, PRINCIPAL, PUBLIC, Principal
 from toolyard.web.security.sessions import SESSION_S
 
 _SIGNS = "/?&=%~+,:@!$'()*"  # beside letters, digits and - . _

@@ -45,7 +45,7 @@ def router(yard: Yard, reloading: SettingsReloader, clock: Clock) -> Routes:
 
     @routes.post("/upstream/test", UpstreamTestResult, responses={422: {"model": SettingProblems}})
     async def test_upstream(test: UpstreamTest) -> Response:
-        """List the models of a provider; `error` is its own message. Nothing is stored."""
+        """List the models of a provider, and find out its protocol; `error` is its own message. Nothing is stored."""
         started = clock.monotonic()
         try:
             target = await asyncio.to_thread(_find_target, yard, reloading.config, test)
@@ -59,6 +59,7 @@ def router(yard: Yard, reloading: SettingsReloader, clock: Clock) -> Routes:
             "url": target.url,
             "key": target.key_source,
             "models": list(result.models),
+            "protocol": result.protocols[0] if result.protocols else None,
             **to_fields("error", typed.text(result.error)),
             **to_fields("hint", result.hint),
             "status": result.status,
@@ -112,7 +113,7 @@ def _find_target(yard: Yard, config: Config, test: UpstreamTest) -> _Target:
         ).new
     settings = new.settings
     if not test.name:
-        key, options = settings.upstream_key, settings.upstream_options
+        key, options = settings.upstream_key, settings.default_provider_options
         return _Target(_parse_url(upstream_url(new)), key, options, is_given=bool(key) and key in typed)
     provider = settings.upstreams.get(test.name)
     if provider is None:

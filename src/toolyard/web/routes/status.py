@@ -28,14 +28,13 @@ from toolyard.protocol.tool import ToolSpec
 from toolyard.storage.backup_archive import back_up
 from toolyard.storage.sqlite import SqliteStore
 from toolyard.storage.state_file import STATE, measure_used_bytes
-from toolyard.web.drain import Drain
 from toolyard.web.feed import Feed
 from toolyard.web.responses import json_response
 from toolyard.web.routes.plugin_details import to_row_json
 from toolyard.web.routes.setup import is_first_run
 from toolyard.web.routing import Routes
 from toolyard.web.schemas.admin import CheckRows, Status
-from toolyard.web.server.health import StateCheck
+from toolyard.web.server.health import Drain, StateCheck
 from toolyard.web.settings.live_settings import SettingsReloader
 from toolyard.web.settings.settings_change import upstream_url
 from toolyard.yard.yard import Yard

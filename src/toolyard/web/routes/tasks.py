@@ -30,8 +30,7 @@ from toolyard.web.routes.tools import require_begun, run_until_disconnect
 from toolyard.web.routing import Routes
 from toolyard.web.schemas.common import ChangedRecord, Envelope
 from toolyard.web.schemas.records import TaskCount, TaskDetail, TaskFailure, TaskPage
-from toolyard.web.security.principal import Principal
-from toolyard.web.security.scope import Scope
+from toolyard.web.security.scope import Principal, Scope
 from toolyard.yard.yard import Yard
 
 _MAX_WAIT_S = 60.0

@@ -16,7 +16,7 @@ from uuid import uuid4
 
 from fastapi import Header, Query, Request, Response
 
-from toolyard.dialects import Dialect
+from toolyard.dialects import Dialect, require_dialect
 from toolyard.dialects.vcp_messages import human_answer, human_schedule_answer
 from toolyard.engine.clock import Clock
 from toolyard.gateway.turns.rendering import ClientAnswer
@@ -35,10 +35,8 @@ from toolyard.web.routing import Routes
 from toolyard.web.schemas.common import ErrorBody
 from toolyard.web.schemas.dialects import HumanAnswer, HumanRefusal, ToolResult
 from toolyard.web.schemas.plugins import ToolRow, ToolRows, ToolSummaries
-from toolyard.web.security.principal import Principal
-from toolyard.web.security.scope import Scope
+from toolyard.web.security.scope import Principal, Scope
 from toolyard.web.server.running_server import CALL_ID_HEADER, STATUS_HEADER, TASKS_HEADER, cli_caller
-from toolyard.yard.results import require_dialect
 from toolyard.yard.yard import Yard
 
 _ARGUMENTS: JsonObject = {

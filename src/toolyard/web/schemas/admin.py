@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 from pydantic import BaseModel, Field
 
 from toolyard.protocol.access import ConfinementLevel
+from toolyard.provider_settings import ProviderProtocol
 from toolyard.web.schemas.common import Code, ErrorBody, MessageFields, Params, StrictModel
 
 SettingValue: TypeAlias = str | bool | int | float | list[str] | dict[str, Any] | None
@@ -161,6 +162,9 @@ class UpstreamTestResult(BaseModel):
     url: str
     key: Literal["given", "stored", "none"]
     models: list[str]
+    protocol: Annotated[
+        ProviderProtocol | None, Field(description="The protocol that it speaks; null if that cannot be said.")
+    ]
     error: str
     error_code: Code = ""
     error_params: Params

@@ -10,6 +10,7 @@ from toolyard.web.schemas.common import ErrorBody
 from toolyard.web.schemas.dialects import BackendMessage
 from toolyard.web.schemas.events import ServerEvent
 from toolyard.web.schemas.plugins import McpServersFile
+from toolyard.web.schemas.responses import ResponsesRequest
 
 _TEMPLATE: Final = "#/components/schemas/{model}"
 _MODELS: Final[tuple[type[BaseModel], ...]] = (
@@ -19,6 +20,7 @@ _MODELS: Final[tuple[type[BaseModel], ...]] = (
     ErrorBody,
     InterruptRequest,
     McpServersFile,
+    ResponsesRequest,
     ServerEvent,
 )
 

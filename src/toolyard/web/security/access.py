@@ -20,7 +20,7 @@ from toolyard.message import Message
 from toolyard.own_command import FOR_DEFAULT_HOME
 from toolyard.web.refusal import Refusal
 from toolyard.web.security.keys import Keys, hash_secret
-from toolyard.web.security.principal import Principal
+from toolyard.web.security.scope import Principal
 from toolyard.web.security.sessions import Sessions, make_csrf_token
 
 TICKET_S: Final = 30.0
@@ -109,7 +109,7 @@ class Access:
     def missing_credentials(self, address: str) -> Refusal:
         """Return the refusal for a request without credentials. It is no guess, so it does not count as a failure."""
         self._require_attempt(address)
-        return _unauthorized_refusal(Message("send the key as 'Authorization: Bearer KEY'"))
+        return _unauthorized_refusal(Message("send the key as 'Authorization: Bearer KEY' or 'x-api-key: KEY'"))
 
     def make_login_link(self, principal: Principal | None = None) -> str:
         """Return the token of a link that signs a browser in once, with the key of ``principal`` or as the owner."""
@@ -207,7 +207,8 @@ def _require_attempt(failures: AttemptLimiter, address: str) -> None:
 
 
 def _unauthorized_refusal(message: str) -> Refusal:
-    return Refusal(HTTPStatus.UNAUTHORIZED, message, headers={"WWW-Authenticate": "Bearer"})
+    headers = {"WWW-Authenticate": "Bearer", "x-should-retry": "false"}  # Claude Code would try again for a minute
+    return Refusal(HTTPStatus.UNAUTHORIZED, message, headers=headers)
 
 
 def is_same_secret(left: str, right: str) -> bool:

@@ -29,8 +29,8 @@ _APP_HOSTS: Final = frozenset({"http://tauri.localhost", "https://tauri.localhos
 _WEB_ORIGIN: Final = re.compile(r"https?://[a-z0-9.:\[\]_-]{1,100}")
 _METHODS: Final = b"GET, POST, PUT, PATCH, DELETE"
 _MAX_AGE_S: Final = b"600"
-# Headers that clients send with a key; a wildcard would leave out Authorization. Keys under other names are among them,
-# so that a client that sends one gets an error that says what to send instead.
+# Headers that clients send with a key; a wildcard would leave out Authorization. ``api-key`` is among them, so that a
+# client that sends it gets an error that says what to send instead.
 _HEADER_NAMES: Final = frozenset(
     {
         *("accept", "accept-language", "authorization", "cache-control", "content-type", "pragma", "user-agent"),
@@ -38,7 +38,7 @@ _HEADER_NAMES: Final = frozenset(
         *("http-referer", "x-title", "baggage", "traceparent", "tracestate"),
     }
 )
-_HEADER_PREFIXES: Final = ("x-stainless-", "x-toolyard-", "mcp-", "openai-")
+_HEADER_PREFIXES: Final = ("x-stainless-", "x-toolyard-", "mcp-", "openai-", "anthropic-")
 
 
 def is_allowed_origin(head: RequestHead, policy: HostPolicy) -> bool:

@@ -23,12 +23,10 @@ from starlette.types import Scope as AsgiScope
 from toolyard.engine.clock import Clock
 from toolyard.engine.step_limiter import StepLimiter
 from toolyard.message import Message
-from toolyard.web.drain import Drain
-from toolyard.web.refusal import Refusal, error_body, internal_error
+from toolyard.web.refusal import Refusal, error_body, internal_error, write_error
 from toolyard.web.security.access import Access, is_same_secret
 from toolyard.web.security.address_page import Page, render_address_page
 from toolyard.web.security.cors import is_own_page, is_preflight, preflight_headers, require_origin, response_headers
-from toolyard.web.security.principal import PRINCIPAL, Principal
 from toolyard.web.security.request_body import BODY_S, BoundedBody, body_timeout_s, max_body_bytes, require_valid_body
 from toolyard.web.security.request_head import (
     HostPolicy,
@@ -40,11 +38,14 @@ from toolyard.web.security.request_head import (
 )
 from toolyard.web.security.scope import (
     CALLBACK_PREFIX,
+    PRINCIPAL,
     PUBLISHED_PREFIXES,
     VCP_CHANNELS,
     AccessRules,
     PathRule,
+    Principal,
 )
+from toolyard.web.server.health import Drain
 from toolyard.web.server.metrics import Metrics
 
 CSP: Final = (
@@ -195,7 +196,7 @@ class SecurityMiddleware:
         return True
 
     def _authenticate(self, head: RequestHead) -> Principal:
-        if key := head.bearer_key:
+        if key := head.key:
             return self._access.authenticate_key(key, head.address)
         if head.method == "WEBSOCKET":
             if ticket := _read_ticket(head):
@@ -225,6 +226,8 @@ class _ResponseSender:
             if own.get(b"content-type", b"").startswith(_EVENT_STREAM) and b"x-accel-buffering" not in own:
                 more.append(_UNBUFFERED)
             cors = response_headers(self._head, self._policy, self._rule)
+            if self._head.speaks_messages:
+                more.append((b"request-id", self.id.encode()))  # where Anthropic's clients look for it
             message["headers"] = [*message["headers"], *more, (b"x-request-id", self.id.encode()), *cors]
         await self._send(message)
 
@@ -234,7 +237,7 @@ class _ResponseSender:
         code = refusal.status_code
         page = _find_page(refusal, self._head) if self._head.accepts_page else None
         kind = b"text/html; charset=utf-8" if page else b"application/json"
-        body = page.body if page else error_body(code, refusal.detail, refusal.code)
+        body = page.body if page else self._write_error(refusal)
         headers = [
             (b"content-type", kind),
             (b"content-length", str(len(body)).encode()),
@@ -243,6 +246,12 @@ class _ResponseSender:
         ]
         await self.send({"type": "http.response.start", "status": code, "headers": headers})
         await self.send({"type": "http.response.body", "body": body if self._head.method != "HEAD" else b""})
+
+    def _write_error(self, refusal: Refusal) -> bytes:
+        speaks_messages = self._head.speaks_messages
+        return write_error(
+            refusal.status_code, refusal.detail, refusal.code, speaks_messages=speaks_messages, request_id=self.id
+        )
 
     async def send_preflight(self) -> None:
         start = {"type": "http.response.start", "status": HTTPStatus.NO_CONTENT.value}

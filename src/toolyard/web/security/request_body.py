@@ -26,7 +26,7 @@ _INSTALL = "/v1/plugins/install"
 _RESTORE = "/v1/backup/restore"
 _ATTACHMENT = "/v1/attachments"
 _FORMS = ("/v1/images/", "/v1/audio/")
-_LARGE = ("/v1/chat/", "/v1/chatvcp/", *FORWARDED_PATHS)  # requests to a model
+_LARGE = ("/v1/chat/", "/v1/chatvcp/", "/v1/responses", "/v1/messages", *FORWARDED_PATHS)  # requests to a model
 
 
 def max_body_bytes(path: str) -> int:

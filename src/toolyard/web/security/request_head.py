@@ -3,7 +3,7 @@
 Behind a trusted proxy, client address, scheme and host are those that the proxy names. X-Forwarded-For, -Proto, -Host
 and -Prefix are read, and ``Forwarded`` (RFC 7239) in a request without any of them: most proxies pass a client's own
 ``Forwarded`` on unchanged. Of several values the last is that of the nearest proxy. Below the path of ``public_url``
-that path is removed, unless the proxy has done so.
+that path is removed, unless the proxy has done so. What clients make of a base URL is in ``ways_in``.
 """
 
 import re
@@ -19,11 +19,22 @@ from starlette.types import Scope as AsgiScope
 from toolyard.message import Message
 from toolyard.protocol.manifests.permissions import unmap_address
 from toolyard.web.refusal import Refusal
+from toolyard.web.security.ways_in import find_route
 
+MESSAGES_PATH: Final = "/v1/messages"
+ANTHROPIC_VERSION: Final = "anthropic-version"  # a header that its clients send with every request
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 _SCHEMES = {"ws": "http", "wss": "https"}
 _LOCAL = ("127.0.0.1", "localhost", "[::1]")
 _EXAMPLE_HOST = "yard.example.org"
+_DEFAULT_PORTS = {"http": ":80", "https": ":443"}
+HEADERS: Final = ("x-forwarded-for", "x-forwarded-proto", "x-forwarded-host", "x-forwarded-prefix")
+_NAMES: Final = frozenset(name.encode() for name in (*HEADERS, "forwarded"))
+_MAX_HOPS = 32  # that are looked at: a client may send thousands
+_FORWARDED_SCHEMES = {"http": "http", "https": "https", "ws": "http", "wss": "https"}
+_HOST = re.compile(r"(?:[a-z0-9._-]+|\[[0-9a-f:.]+\])(?::[0-9]{1,5})?")
+_PREFIX = re.compile(r"(?:/[A-Za-z0-9._~-]+)*/?")
+_PAIR = re.compile(r'\s*([a-z]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s;,"]*))\s*([;,]|$)', re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,10 +150,15 @@ class RequestHead:
         return next((value for key, _, value in pairs if key == name), "")
 
     @property
-    def bearer_key(self) -> str:
-        """The bearer key of the Authorization header, empty without one."""
+    def key(self) -> str:
+        """The bearer key of the Authorization header, or that of ``x-api-key``, as Anthropic's clients send it."""
         kind, _, key = self.get("authorization").partition(" ")
-        return key.strip() if kind.lower() == "bearer" else ""
+        return (key.strip() if kind.lower() == "bearer" else "") or self.get("x-api-key").strip()
+
+    @property
+    def speaks_messages(self) -> bool:
+        """True for a client of Anthropic's Messages: it reads errors in that shape."""
+        return self.path.startswith(MESSAGES_PATH) or bool(self.get(ANTHROPIC_VERSION))
 
     @property
     def content_type(self) -> str:
@@ -189,7 +205,9 @@ def read_head(scope: AsgiScope, policy: HostPolicy) -> RequestHead:
     )
     if policy.is_trusted_proxy(peer):
         head = _apply_forwarding(head, policy)
-    return head if head.public is None else _apply_public_address(head, head.public)
+    head = head if head.public is None else _apply_public_address(head, head.public)
+    path = find_route(head.method, head.path)
+    return head if path == head.path else replace(head, path=path, raw_path=quote(path).encode())
 
 
 def apply_head(head: RequestHead, scope: AsgiScope) -> None:
@@ -294,16 +312,6 @@ def _find_client_address(addresses: Sequence[str], policy: HostPolicy) -> str:
         if not address or not policy.is_trusted_proxy(address):
             return address
     return addresses[0] if addresses else ""
-
-
-_DEFAULT_PORTS = {"http": ":80", "https": ":443"}
-HEADERS: Final = ("x-forwarded-for", "x-forwarded-proto", "x-forwarded-host", "x-forwarded-prefix")
-_NAMES: Final = frozenset(name.encode() for name in (*HEADERS, "forwarded"))
-_MAX_HOPS = 32  # that are looked at: a client may send thousands
-_FORWARDED_SCHEMES = {"http": "http", "https": "https", "ws": "http", "wss": "https"}
-_HOST = re.compile(r"(?:[a-z0-9._-]+|\[[0-9a-f:.]+\])(?::[0-9]{1,5})?")
-_PREFIX = re.compile(r"(?:/[A-Za-z0-9._~-]+)*/?")
-_PAIR = re.compile(r'\s*([a-z]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s;,"]*))\s*([;,]|$)', re.IGNORECASE)
 
 
 def is_host(text: str) -> bool:

@@ -34,6 +34,11 @@ if TYPE_CHECKING:
 
 CHECK_S: Final = 60.0
 _log = logging.getLogger("toolyard.web")
+FOLDER: Final = "tls"
+CERTIFICATE_FILE: Final = "certificate.pem"
+KEY_FILE: Final = "key.pem"
+VALID_DAYS: Final = 397  # browsers refuse more than 398 to 825
+RENEW_DAYS: Final = 30
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -174,13 +179,6 @@ def read_fingerprint(certificate: Path) -> str:
     first = begin + text.partition(begin)[2].partition(end)[0] + end
     digest = hashlib.sha256(ssl.PEM_cert_to_DER_cert(first)).hexdigest().upper()
     return ":".join(digest[at : at + 2] for at in range(0, len(digest), 2))
-
-
-FOLDER: Final = "tls"
-CERTIFICATE_FILE: Final = "certificate.pem"
-KEY_FILE: Final = "key.pem"
-VALID_DAYS: Final = 397  # browsers refuse more than 398 to 825
-RENEW_DAYS: Final = 30
 
 
 @dataclass(frozen=True, slots=True)

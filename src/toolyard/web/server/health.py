@@ -1,9 +1,9 @@
-"""The health of the server: whether it is ready for work, and whether its state file is sound.
+"""The health of the server: whether it accepts work and is ready for it, and whether its state file is sound.
 
-It is ready when it is not shutting down, its store answers and its last write succeeded. After a failed write, such as
-on a full disk, a readiness check writes a small record itself: once after other requests succeeded, else at most every
-``RETRY_S``. So the server is ready again as soon as there is room, even when nobody sends requests to a server that is
-not ready.
+``Drain`` counts running requests and says whether new ones are accepted. The server is ready when it is not shutting
+down, its store answers and its last write succeeded. After a failed write, such as on a full disk, a readiness check
+writes a small record itself: once after other requests succeeded, else at most every ``RETRY_S``. So the server is
+ready again as soon as there is room, even when nobody sends requests to a server that is not ready.
 
 The state file gets a quick check at start, and full ones in the background. Damage found at start prevents it. Damage
 found later is logged and shown by ``/v1/status`` until a check passes; the server keeps running, because most of its
@@ -12,6 +12,7 @@ state may still be intact.
 
 import asyncio
 import logging
+from http import HTTPStatus
 from pathlib import Path
 from typing import Final
 
@@ -20,11 +21,61 @@ from toolyard.errors import StorageBusy, StorageError, StorageUnwritable
 from toolyard.message import Message
 from toolyard.protocol.store import Record, Store
 from toolyard.storage.state_file import check
-from toolyard.web.drain import Drain
+from toolyard.web.refusal import Refusal
 
+GRACE_S: Final = 20.0
 RETRY_S: Final = 5.0
 _STATE_S = 2.0
+INTERVAL_S: Final = 7 * 86_400.0
+MAX_QUICK_BYTES: Final = 128 * 2**20  # a third of a second; a larger file is checked in the background only
 _KIND, _ID, _STATE = "probe", "readiness", "kept"
+_log = logging.getLogger(__name__)
+
+
+class Drain:
+    """The state of a server that accepts work or is shutting down. Each request runs in ``with drain:``."""
+
+    def __init__(self) -> None:
+        self.is_ending = False
+        self.refuses_work = False  # a server whose socket goes to the next one gets no new requests to refuse
+        self.storage_fault = ""  # why the last write failed; empty: it did not
+        self.has_new_writes = False  # since the fault was last checked: it may be over
+        self._running = 0
+        self._idle = asyncio.Event()
+        self._idle.set()
+
+    @property
+    def running_count(self) -> int:
+        return self._running
+
+    @property
+    def problem(self) -> str:
+        """The reason why no new work is accepted; empty when it is."""
+        if self.refuses_work:
+            return Message("the server is shutting down")
+        return self.storage_fault
+
+    def __enter__(self) -> None:
+        """A request begins."""
+        self._running += 1
+        self._idle.clear()
+
+    def __exit__(self, *_: object) -> None:
+        self._running -= 1
+        if not self._running:
+            self._idle.set()
+
+    def require_open(self) -> None:
+        if self.refuses_work:
+            raise Refusal(
+                HTTPStatus.SERVICE_UNAVAILABLE,
+                Message("the server is shutting down: try again when it is back"),
+                headers={"Retry-After": "5"},
+            )
+
+    async def wait_idle(self) -> None:
+        """Wait until no request is running."""
+        await self._idle.wait()
 
 
 class Readiness:
@@ -55,11 +106,6 @@ class Readiness:
         await self._store.commit(
             [Record(kind=_KIND, id=_ID, state=_STATE, version=version, created=created, updated=now)]
         )
-
-
-INTERVAL_S: Final = 7 * 86_400.0
-MAX_QUICK_BYTES: Final = 128 * 2**20  # a third of a second; a larger file is checked in the background only
-_log = logging.getLogger(__name__)
 
 
 class StateCheck:

@@ -17,6 +17,7 @@ from toolyard.config import Config
 from toolyard.engine.clock import Clock, SystemClock
 from toolyard.engine.ownership import OwnerLock
 from toolyard.gateway.media_links import MediaLinks
+from toolyard.gateway.protocols.responses.response_turns import ResponseTurns
 from toolyard.hosts.open_yard import open_yard
 from toolyard.mcp.mount import McpMount
 from toolyard.plugins.long_work.static_plugins import StaticValues
@@ -30,7 +31,6 @@ from toolyard.threads import use_started_pool
 from toolyard.vcp.installation import Installation, read_installation
 from toolyard.vcp.ownership import own_installation
 from toolyard.web.app import AppParts, make_app
-from toolyard.web.drain import GRACE_S, Drain
 from toolyard.web.feed import Feed
 from toolyard.web.idempotency import IdempotentRequests
 from toolyard.web.routes import backend_stream, mcp_servers, published, sessions
@@ -38,11 +38,11 @@ from toolyard.web.routes.events import Pushes
 from toolyard.web.security.access import Access
 from toolyard.web.security.keys import Keys, make_installation_keys
 from toolyard.web.security.owner_key import make_owner_key, read_owner_key
-from toolyard.web.security.principal import Principal
 from toolyard.web.security.request_body import BODY_S
 from toolyard.web.security.request_head import HostPolicy
+from toolyard.web.security.scope import Principal
 from toolyard.web.server.certificate import Tls, TlsOptions, choose_tls
-from toolyard.web.server.health import StateCheck
+from toolyard.web.server.health import GRACE_S, Drain, StateCheck
 from toolyard.web.server.listener import (
     EXIT_S,
     HttpsOnly,
@@ -67,6 +67,7 @@ _log = logging.getLogger("toolyard.web")
 _SWEEP_S = 3600.0
 _RECOVER_S = 30.0
 _GC_THRESHOLDS = (3_000, 4, 50)  # larger collections would take so long that every chat feels it
+MAX_PAUSE_S: Final = 60.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -254,6 +255,7 @@ class Server:
         self.chat = make_chat(
             self.yard, clock=clock, static=self._static_placeholders, mask=self.yard.mask, links=self.links
         )
+        self.responses = ResponseTurns(self.chat, self.yard.state.responses, self.yard.state.approvals, clock)
         self._mcp = McpMount(
             self.yard,
             mcp_servers.get_caller,
@@ -278,6 +280,7 @@ class Server:
             cookie=f"toolyard_{self.address.port}",  # browsers send cookies to every port of a machine
             body_s=self.options.body_s,
             chat=self.chat,
+            responses=self.responses,
             links=self.links,
             state_check=self.state_check,
             more=(
@@ -311,6 +314,7 @@ class Server:
         """Cancel the work that outlasted the grace period; it is still answered."""
         await self.idempotent.close()
         await self.chat.stop_running(EXIT_S)
+        await self.responses.close()
         await self.chat.close()
         await self.yard.calls.stop()
         await wait_until_done(self._wait_idle(), EXIT_S)
@@ -333,6 +337,7 @@ class Server:
         while True:
             if not self._is_shared:  # hosts that share a database recover each other by their leases
                 await self.yard.plugins.adopt((await self.yard.state.recover()).left)
+            await self.responses.resume(self.yard.state.is_alive)  # after their turns and calls
             if passed >= _SWEEP_S or (fits and await self.yard.state.is_over_size_limit()):
                 passed = 0.0
                 fits = (await self.yard.state.sweep()).fits  # if not, an early sweep would find nothing to remove
@@ -370,9 +375,6 @@ class Server:
                 event = NewEvent(type="plugin.changed", at=self.options.clock.now().timestamp())
                 await self.yard.state.store.commit([], [event], lasting=False)
                 announced = version
-
-
-MAX_PAUSE_S: Final = 60.0
 
 
 async def run_restarting(work: Callable[[], Awaitable[Any]], name: str, *, pause_s: float = 1.0) -> None:

@@ -39,6 +39,13 @@ IDLE_S = 75  # longer than clients keep idle connections, so that both sides do 
 MAX_OPEN_FILES = 65_536
 FIRST_REQUEST_S = 1.0
 _LOOK_S = 0.02
+_HANDSHAKE: Final = b"\x16"  # the record type that begins a TLS connection
+_RETRY_S = 1.0
+_log = logging.getLogger("toolyard.web")
+_HSTS: Final = (b"strict-transport-security", b"max-age=15552000")  # 180 days
+_HOST: Final = re.compile(r"[A-Za-z0-9.-]+(:\d{1,5})?|\[[0-9A-Fa-f:]+\](:\d{1,5})?")
+_ROUTE_TARGETS: Final = ((socket.AF_INET, "192.0.2.1"), (socket.AF_INET6, "2001:db8::1"))  # documentation addresses
+_GET_ADDRESS: Final = 0x8915  # SIOCGIFADDR of Linux
 
 
 class Listener(uvicorn.Server):
@@ -195,11 +202,6 @@ def make_url(host: str, port: int, scheme: str) -> str:
     return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
 
 
-_HANDSHAKE: Final = b"\x16"  # the record type that begins a TLS connection
-_RETRY_S = 1.0
-_log = logging.getLogger("toolyard.web")
-
-
 class TlsAcceptor:
     """Accepts the connections of one listening socket, as an ``asyncio.Server`` does."""
 
@@ -268,10 +270,6 @@ async def _peek(connection: socket.socket) -> bytes:
     return connection.recv(1, socket.MSG_PEEK)
 
 
-_HSTS: Final = (b"strict-transport-security", b"max-age=15552000")  # 180 days
-_HOST: Final = re.compile(r"[A-Za-z0-9.-]+(:\d{1,5})?|\[[0-9A-Fa-f:]+\](:\d{1,5})?")
-
-
 class HttpsOnly:
     def __init__(self, app: ASGIApp, *, sends_hsts: bool) -> None:
         self._app, self._sends_hsts = app, sends_hsts
@@ -321,10 +319,6 @@ async def _refuse(scope: Scope, send: Send) -> None:
     headers += [(b"content-length", str(len(body)).encode()), (b"connection", b"close")]
     await send({"type": f"{kind}.start", "status": int(status), "headers": headers})
     await send({"type": f"{kind}.body", "body": body})
-
-
-_ROUTE_TARGETS: Final = ((socket.AF_INET, "192.0.2.1"), (socket.AF_INET6, "2001:db8::1"))  # documentation addresses
-_GET_ADDRESS: Final = 0x8915  # SIOCGIFADDR of Linux
 
 
 def list_lan_addresses() -> tuple[str, ...]:

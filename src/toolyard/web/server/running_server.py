@@ -28,6 +28,15 @@ if TYPE_CHECKING:
 
 
 FILE: Final = "server.json"
+CALL_ID_HEADER: Final = "x-call-id"
+STATUS_HEADER: Final = "x-call-status"
+TASKS_HEADER: Final = "x-call-tasks"
+_CONNECT_S = 5.0
+_ANSWER_S = 10.0  # for a request that the server answers at once
+_SILENT_S = 10.0  # after which a waiting client asks whether the server still answers
+_STALLED_S = 20.0  # for that answer: a call is running, and the machine may be busy with it
+_FRESH_S = 5.0  # for which an answered request shows that the server answers
+_NOT_FOUND = 404
 
 
 class Presence(NamedTuple):
@@ -82,17 +91,6 @@ def read_presence(home: Path) -> Presence | None:
         )
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
         return None
-
-
-CALL_ID_HEADER: Final = "x-call-id"
-STATUS_HEADER: Final = "x-call-status"
-TASKS_HEADER: Final = "x-call-tasks"
-_CONNECT_S = 5.0
-_ANSWER_S = 10.0  # for a request that the server answers at once
-_SILENT_S = 10.0  # after which a waiting client asks whether the server still answers
-_STALLED_S = 20.0  # for that answer: a call is running, and the machine may be busy with it
-_FRESH_S = 5.0  # for which an answered request shows that the server answers
-_NOT_FOUND = 404
 
 
 class RequestedCall(Protocol):

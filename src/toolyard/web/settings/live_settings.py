@@ -29,6 +29,11 @@ from toolyard.web.settings.settings_change import reload_config
 from toolyard.yard.chat import change_upstreams
 from toolyard.yard.yard import Yard
 
+ApplySettings = Callable[[Config], None]
+POLL_S: Final = 1.0
+STABLE_S: Final = 0.3
+_log = logging.getLogger("toolyard.web")
+
 
 @dataclass(frozen=True, slots=True)
 class ListenAddress:
@@ -60,9 +65,6 @@ class ListenAddress:
             proxies=config.settings.trusted_proxies,
             public_url=config.settings.public_url,
         )
-
-
-ApplySettings = Callable[[Config], None]
 
 
 def map_appliers(
@@ -112,14 +114,18 @@ def map_appliers(
         **dict.fromkeys(("trusted_folders", "shared_keys", "confinement", "strict_network", "bubblewrap"), plugins),
         **dict.fromkeys(("allowed_hosts", "allowed_origins", "trusted_proxies"), edge),
         **dict.fromkeys(
-            ("upstream_url", "upstream_key", "upstream_options", "upstreams", "default_model", "fallbacks"), providers
+            (
+                "upstream_url",
+                "upstream_key",
+                "upstream_options",
+                "upstream_protocol",
+                "upstreams",
+                "default_model",
+                "fallbacks",
+            ),
+            providers,
         ),
     }
-
-
-POLL_S: Final = 1.0
-STABLE_S: Final = 0.3
-_log = logging.getLogger("toolyard.web")
 
 
 class SettingsReloader:

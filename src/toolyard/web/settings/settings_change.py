@@ -186,7 +186,11 @@ class _StoredProvider:
 def _list_providers(config: Config) -> Iterator[_StoredProvider]:
     if url := upstream_url(config):
         yield _StoredProvider(
-            url, config.settings.upstream_key, config.settings.upstream_options, "upstream_key", "upstream_options"
+            url,
+            config.settings.upstream_key,
+            config.settings.default_provider_options,
+            "upstream_key",
+            "upstream_options",
         )
     for name, one in config.settings.upstreams.items():
         yield _StoredProvider(one.url, one.key, one.options, f"upstreams.{name}.key", f"upstreams.{name}")

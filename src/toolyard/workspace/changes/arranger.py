@@ -25,11 +25,14 @@ from toolyard.workspace.changes.protected_paths import WriteAccess, require_writ
 from toolyard.workspace.changes.transaction import Transactions, Write
 from toolyard.workspace.changes.undo_records import Change, Folder, Moved, build_written, compute_mark
 from toolyard.workspace.document import MAX_BYTES
-from toolyard.workspace.names import to_text
+from toolyard.workspace.path_walk import to_text
 from toolyard.workspace.workspace import Entry, OpenHandle, Workspace, read_consistently, read_exactly
 
 MAX_COPY_BYTES = MAX_BYTES
 _MAX_NAMES = 1000  # a folder with so many of one name does not want another
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,11 +290,6 @@ def _exists(folder: int, name: bytes) -> bool:
 
 def _join_path(folder: str, name: str) -> str:
     return name if folder in ("", ".") else f"{folder}/{name}"
-
-
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
-_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def copy_tree(source: int, name: bytes, folder: int, new: bytes) -> None:

@@ -19,7 +19,6 @@ from pathlib import Path
 from toolyard import process_numbers
 from toolyard.confinement.start import start_process
 from toolyard.plugins.process.children import Children
-from toolyard.plugins.process.cold_starter import set_limits
 from toolyard.plugins.process.launch import Launch
 from toolyard.plugins.process.ports import ChildPorts
 from toolyard.plugins.process.refusals import NODE_HOOK
@@ -136,7 +135,7 @@ class PrestartedProcess:
 
 
 def bind_to_call(children: Children, pid: int, limits: Limits, open_gate: Callable[[], None]) -> bool:
-    """Make a waiting process the child of a call: number it, limit it, let it go. Return False when it cannot.
+    """Make a waiting process the child of a call: number it, adopt it, let it go. Return False when it cannot.
 
     ``open_gate`` may raise OSError.
     """
@@ -146,7 +145,6 @@ def bind_to_call(children: Children, pid: int, limits: Limits, open_gate: Callab
     except OSError:
         return False
     children.adopt(pid, limits, number)
-    set_limits(pid, limits)
     try:
         open_gate()
     except OSError:

@@ -1,0 +1,143 @@
+"""The rendering of a turn for a Responses client: its stream, its JSON object, and errors.
+
+The object repeats what the client asked for, with the usual value of each field that it left out: readers of Open
+Responses want every field.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar, Final
+
+from toolyard.gateway.faults import ChatFailed, ChatFault
+from toolyard.gateway.ports import PendingApproval
+from toolyard.gateway.protocols.chat_body import as_object, objects
+from toolyard.gateway.protocols.responses.client_answer import ResponseWriter
+from toolyard.gateway.protocols.responses.client_request import ResponsesRequest
+from toolyard.gateway.sse import DONE, KEEP_ALIVE
+from toolyard.gateway.turns.display import write_approvals
+from toolyard.gateway.turns.rendering import JsonAnswer, Writer
+from toolyard.gateway.turns.turn_events import TurnEvent
+from toolyard.gateway.turns.turn_log import Entry, TurnLog
+from toolyard.protocol.json import JsonObject, json_bytes
+
+_USUAL: Final[JsonObject] = {
+    "error": None, "incomplete_details": None, "instructions": None, "max_output_tokens": None, "max_tool_calls": None,
+    "metadata": {}, "parallel_tool_calls": True, "previous_response_id": None, "prompt_cache_key": None,
+    "safety_identifier": None, "service_tier": "default", "temperature": 1.0, "tool_choice": "auto", "top_logprobs": 0,
+    "top_p": 1.0, "truncation": "disabled", "user": None, "presence_penalty": 0.0, "frequency_penalty": 0.0,
+    "background": False, "store": True,
+}  # fmt: skip
+_COME_BACK: Final = "\nOnce it is allowed, send the same request again within 10 minutes: it goes on from here.\n"
+
+
+def describe_response(id_: str, created: float, asked: ResponsesRequest) -> JsonObject:
+    """Return the object of a response that has not begun."""
+    sent = asked.sent
+    known = {key: sent[key] for key in _USUAL if sent.get(key) is not None}
+    reasoning, text = as_object(sent.get("reasoning")), as_object(sent.get("text"))
+    return {
+        "id": id_, "object": "response", "created_at": int(created), "completed_at": None, "status": "in_progress",
+        **_USUAL, **known, "model": sent.get("model") or "",
+        "conversation": {"id": asked.conversation} if asked.conversation else None,
+        "reasoning": {"effort": None, "summary": None, **reasoning},
+        "text": {"format": {"type": "text"}, **text},
+        "tools": [_describe_tool(tool) for tool in objects(sent.get("tools"))], "output": [], "usage": None,
+    }  # fmt: skip
+
+
+def _describe_tool(tool: JsonObject) -> JsonObject:
+    return {"description": None, "parameters": None, "strict": None, **tool} if tool.get("type") == "function" else tool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResponsesRendering:
+    asked: ResponsesRequest
+    caller: str
+    previous: str  # the id of the response that it follows
+    rights: JsonObject
+    now: Callable[[], float]
+    is_streamed: bool
+    on_end: "Callable[[TurnLog, ResponsesRendering, JsonObject], None]"  # called with the response, before it is sent
+    start: int = 0  # events of the turn that earlier responses have
+    number: int = 0  # of this response among those of one turn
+    after: int = -1  # the last event of the stream that the client has
+    keep_alive: ClassVar[bytes] = KEEP_ALIVE
+
+    def open_stream(self, log: TurnLog) -> Writer:
+        return _StreamWriter(self, log)
+
+    def begin_answer(self, log: TurnLog) -> JsonAnswer:
+        return ResponseAnswer(self.open_writer(log))
+
+    def write_fault(self, fault: ChatFault) -> bytes:
+        return fault.to_bytes()
+
+    def describe(self, log: TurnLog) -> JsonObject:
+        """Return the object of a response that has not begun."""
+        described = describe_response(response_id(log, self.number), log.record.started, self.asked)
+        return described | {"previous_response_id": self.previous or None}
+
+    def open_writer(self, log: TurnLog, emit: Callable[[str, JsonObject], None] | None = None) -> ResponseWriter:
+        return ResponseWriter(
+            self.describe(log),
+            emit=emit,
+            now=self.now,
+            on_end=lambda response: self.on_end(log, self, response),
+            namespaces=self.asked.namespaces,
+            asks_approval=self.asked.asks_approval,
+            start=self.start,
+        )
+
+
+def response_id(log: TurnLog, number: int = 0) -> str:
+    """Return the id of a response: that of its turn, and its number there but for the first."""
+    return f"resp_{log.record.id.removeprefix('chat_')}{f'_{number}' if number else ''}"
+
+
+class _StreamWriter:
+    def __init__(self, rendering: ResponsesRendering, log: TurnLog) -> None:
+        self._pieces: list[bytes] = []
+        self._after = rendering.after
+        self._writer = rendering.open_writer(log, self._emit)
+
+    @property
+    def is_over(self) -> bool:
+        return self._writer.is_over
+
+    def write(self, entry: Entry) -> bytes:
+        if self._writer.is_over:
+            return b""
+        self._writer.take(entry.event)
+        if self._writer.is_over:
+            self._pieces.append(DONE)
+        pieces, self._pieces = self._pieces, []
+        return b"".join(pieces)
+
+    def _emit(self, kind: str, data: JsonObject) -> None:
+        if int(str(data["sequence_number"])) > self._after:
+            self._pieces.append(b"event: %b\ndata: %b\n\n" % (kind.encode(), json_bytes(data)))
+
+
+class ResponseAnswer:
+    """The object of a response."""
+
+    def __init__(self, writer: ResponseWriter) -> None:
+        self.writer = writer
+
+    @property
+    def is_over(self) -> bool:
+        return self.writer.is_over
+
+    @property
+    def body(self) -> bytes:
+        return json_bytes(self.writer.response)
+
+    def take(self, event: TurnEvent) -> None:
+        self.writer.take(event)
+        if self.writer.fault is not None:
+            raise ChatFailed(self.writer.fault)
+
+    def close_early(self, waiting: list[PendingApproval]) -> tuple[bytes, str]:
+        note = write_approvals(waiting, "") + _COME_BACK
+        self.writer.add_early_note(note)
+        return self.body, self.writer.text
