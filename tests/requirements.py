@@ -2135,6 +2135,9 @@ INTEROP: Final = _now(
     ("vcp:one-decision", "vcp.md#one-decision",
      ("toolyard vcp allow shows what all plugins of an installation may reach together and approves each by its "
       "fingerprint; a changed one asks again, and a decision on one of them stays.")),
+    ("confinement:views", "vcp.md#settings-and-keys",
+     ("A program reads a view in place of a file that holds what it must not see; where nothing can be mounted, that "
+      "file cannot be opened, and everything around it can.")),
     ("vcp:check", "vcp.md#what-is-used-in-place",
      "toolyard vcp check says of each plugin, variable, agent, schedule, key and client what becomes of it, and why."),
     ("vcp:dependencies", "vcp.md#what-plugins-need",
