@@ -3,7 +3,7 @@
 // Licensed under Apache-2.0, like Toolyard itself.
 
 /** The owner's decision on what a plugin may reach. */
-export type AccessChoice = "strict" | "declared" | "read-project" | "wide" | "unconfined";
+export type AccessChoice = "strict" | "declared" | "read-project" | "installation" | "wide" | "unconfined";
 
 export interface AccessOptionRow {
   choice: AccessChoice;
@@ -1258,6 +1258,20 @@ export interface MessagesFault {
   [member: string]: unknown;
 }
 
+export interface MessagesModel {
+  type: "model";
+  id: string;
+  display_name: string;
+  created_at: string;
+}
+
+export interface MessagesModelList {
+  data: Array<MessagesModel>;
+  has_more: boolean;
+  first_id: string | null;
+  last_id: string | null;
+}
+
 export interface MessagesUsage {
   input_tokens: number;
   output_tokens: number;
@@ -1658,6 +1672,9 @@ export interface ProviderErrorBody {
   error: ProviderError;
 }
 
+/** The protocols that model providers speak. */
+export type ProviderProtocol = "chat" | "responses" | "anthropic";
+
 export interface PushRow {
   /** The number of the event that was pushed. */
   seq: number;
@@ -1747,6 +1764,32 @@ export interface ReplyRequest {
   kind?: "auto" | "reply" | "markdown";
   /** The text is incomplete: missing parts are no error. */
   partial?: boolean;
+}
+
+export interface ResponseObject {
+  id: string;
+  object: "response";
+  created_at: number;
+  status: string;
+  model: string;
+  output: Array<Record<string, unknown>>;
+  usage?: Record<string, unknown> | null;
+  [member: string]: unknown;
+}
+
+export interface ResponsesRequest {
+  model?: string;
+  /** A text, or a list of items. */
+  input?: string | Array<Record<string, unknown>>;
+  instructions?: string | null;
+  stream?: boolean | null;
+  store?: boolean | null;
+  background?: boolean | null;
+  previous_response_id?: string | null;
+  /** An id, or an object with `id`. */
+  conversation?: string | Record<string, unknown> | null;
+  tools?: Array<Record<string, unknown>> | null;
+  [member: string]: unknown;
 }
 
 export interface RetrySummary {
@@ -2580,6 +2623,8 @@ export interface UpstreamTestResult {
   url: string;
   key: "given" | "stored" | "none";
   models: Array<string>;
+  /** The protocol that it speaks; null if that cannot be said. */
+  protocol: ProviderProtocol | null;
   error: string;
   /** The code of the sentence beside it; missing if it has none. */
   error_code?: string;
@@ -3000,7 +3045,7 @@ export interface Operations {
     };
     result: SettingsChangeResult;
   };
-  /** List the models of a provider; `error` is its own message. Nothing is stored. */
+  /** List the models of a provider, and find out its protocol; `error` is its own message. Nothing is stored. */
   "POST /v1/upstream/test": {
     options: {
       body: UpstreamTest;
@@ -3749,6 +3794,13 @@ export interface Operations {
     };
     result: Response;
   };
+  /** Create a response; tools that the model calls are run on the server. */
+  "POST /v1/responses": {
+    options: {
+      body: ResponsesRequest;
+    };
+    result: ResponseObject;
+  };
   /** Complete a chat for a client of Anthropic's Messages; tools that the model calls are run on the server. */
   "POST /v1/messages": {
     options: {
@@ -3768,11 +3820,19 @@ export interface Operations {
   };
   /**
    * List the models of every provider, and the built-in guide. The models of a provider that does not answer have
-   * `"available": false`, and `unavailable` names it.
+   * `"available": false`, and `unavailable` names it. A request with `anthropic-version` gets them in Anthropic's
+   * shape, page by page.
    */
   "GET /v1/models": {
-    options: {};
-    result: ModelList;
+    options: {
+      query?: {
+        /** Of a page, in Anthropic's shape. */
+        limit?: number;
+        after_id?: string;
+        before_id?: string;
+      };
+    };
+    result: ModelList | MessagesModelList;
   };
   /** Return one model by its id, which may contain slashes, or by `PROVIDER/ID`. */
   "GET /v1/models/{id}": {
@@ -3781,7 +3841,7 @@ export interface Operations {
         id: string;
       };
     };
-    result: Model;
+    result: Model | MessagesModel;
   };
   /** Create embeddings at the provider of the model. */
   "POST /v1/embeddings": {

@@ -27,7 +27,7 @@ from toolyard.plugins.package.plugin_access import (
     make_granted_folders,
 )
 from toolyard.plugins.process.launch import Launch
-from toolyard.plugins.process.network_services import NetworkServices, add_callback
+from toolyard.plugins.process.network_services import NetworkServices
 from toolyard.protocol.access import ANY_HOST, Access
 from toolyard.protocol.envelope import Failure, Reason
 from toolyard.protocol.manifests.manifest import Limits
@@ -90,7 +90,7 @@ def build_launch(host: BridgeHost, plugins: Sequence[Plugin]) -> Launch:
         version=" ".join(sorted(plugin.fingerprint.digest for plugin in plugins if plugin.fingerprint)),
     )
     launch = host.network.add_to(launch, NAME, access)
-    return host.add_packages(add_callback(launch, f"http://127.0.0.1:{host.port}")[0])
+    return host.add_packages(launch)
 
 
 def build_access(host: BridgeHost, plugins: Sequence[Plugin]) -> Access:
@@ -99,7 +99,7 @@ def build_access(host: BridgeHost, plugins: Sequence[Plugin]) -> Access:
     return Access(
         read=(str(host.root),),
         write=tuple(dict.fromkeys((*sorted(SHARED), *_STATE, *folders))),
-        network=() if host.policy.strict_network else ANY_HOST,
+        network=(f"localhost:{host.port}",) if host.policy.strict_network else ANY_HOST,
     )
 
 
