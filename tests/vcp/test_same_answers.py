@@ -19,7 +19,9 @@ EXCEPTIONS = {
 
 
 @pytest.mark.requirement("vcp:same-answers")
-@pytest.mark.skipif(not TREE or not shutil.which("node"), reason="TOOLYARD_VCP_TREE names no VCPToolBox to compare with")
+@pytest.mark.skipif(
+    not TREE or not shutil.which("node"), reason="TOOLYARD_VCP_TREE names no VCPToolBox to compare with"
+)
 def test_plugins_answer_in_place_as_in_vcptoolbox(tmp_path: Path) -> None:
     theirs, ours = (copy_tree(Path(TREE), tmp_path / name) for name in ("theirs", "ours"))
     there, here = ask_theirs(theirs, tmp_path), ask_ours(ours, tmp_path)

@@ -148,7 +148,7 @@ class Upstreams:
     def _list_candidates(self, model: str, protocol: ProviderProtocol | None) -> list[tuple[Upstream, str]]:
         """Return the provider of a model, and those that may stand in for it."""
         first = self._find_provider(model)
-        others = self._fallbacks.get(model or self._default_model, ()) if protocol else ()
+        others = self._fallbacks.get(model or self.default_model, ()) if protocol else ()
         return [first, *(one for one in map(self._pick, others) if one[0].protocol is protocol)]
 
     async def _forward_to_first(
