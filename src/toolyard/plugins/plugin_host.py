@@ -117,6 +117,8 @@ class PluginHost:
         plugin = self.plugins.get(name)
         if plugin is None or plugin.manifest is None or plugin.manifest.type is PluginType.STATIC:
             return None
+        if plugin.is_in_process:  # ``vcp.bridge`` has it
+            return None
         tool = self._tools.get(name)
         if tool is None or tool.plugin is not plugin:
             tool = self._tools[name] = PluginTool(self, plugin, plugin.manifest)

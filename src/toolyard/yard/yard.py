@@ -30,6 +30,7 @@ from toolyard.yard.mcp_source import McpSource
 from toolyard.yard.plugin_source import HostOptions, PluginSource
 from toolyard.yard.results import Results
 from toolyard.yard.state import Basis, State
+from toolyard.yard.vcp_source import VcpSource
 
 if TYPE_CHECKING:
     from toolyard.engine.prompts import Prompts
@@ -83,7 +84,8 @@ class Yard:
             outside=outside,
         )
         self.mcp = McpSource(basis, processes=self._processes)
-        self.tools = Registry(self._built_in.tools, [] if outside.safe else [self.mcp, self.plugins])
+        self.vcp = VcpSource(basis, self.plugins, lambda: self.calls, port=_find_port(config, outside))
+        self.tools = Registry(self._built_in.tools, [] if outside.safe else [self.mcp, self.vcp, self.plugins])
         self.results = Results(basis)
         self.calls = Calls(
             basis,
@@ -189,6 +191,7 @@ class Yard:
         await self.state.stop()
         await self.calls.close()
         await self.mcp.close()
+        await self.vcp.close()
         await self.plugins.close()
         await self.state.close()
         self._built_in.close()
@@ -223,3 +226,8 @@ class Yard:
         """Yield the plugins and programs that no unattended call may change."""
         yield from (plugin.folder for plugin in self.plugins.plugins.all)
         yield from self.mcp.list_programs(self._workspace.root)
+
+
+def _find_port(config: Config, outside: HostOptions) -> int:
+    """Return the port of this server, or the one that a server would have."""
+    return int(outside.url.rpartition(":")[2] or config.settings.port)

@@ -56,6 +56,7 @@ class Keys:
         self._file, self._now = StateFile(home / KEYS_FILE), now
         self._content: JsonObject = {}  # of the file, as ``_known`` has it
         self._stale_at = -inf  # when to read the file again
+        self._held: dict[str, Key] = {}
 
     def find(self, text: str) -> Key | None:
         """Return the key with this text. All keys are compared, so that the time reveals nothing."""
@@ -65,6 +66,11 @@ class Keys:
             if hmac.compare_digest(key.digest, hashed):
                 match = key
         return match
+
+    def hold(self, id_: str, name: str, scopes: Iterable[Scope], text: str) -> None:
+        """Accept a key of a part of this server, for as long as the server runs. It is never stored."""
+        self._held[id_] = Key(id=id_, name=name, scopes=frozenset(scopes), digest=hash_secret(text))
+        self._known |= self._held
 
     def all(self) -> list[Key]:
         """Return all keys, the owner's first."""
@@ -118,7 +124,7 @@ class Keys:
                     for id_, value in content.items()
                     if isinstance(value, dict) and id_ != OWNER
                 }
-                self._content, self._known = content, {OWNER: self._known[OWNER]} | more
+                self._content, self._known = content, {OWNER: self._known[OWNER]} | more | self._held
         return self._known
 
 

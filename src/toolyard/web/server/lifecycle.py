@@ -30,14 +30,14 @@ from toolyard.threads import use_started_pool
 from toolyard.web.app import AppParts, make_app
 from toolyard.web.feed import Feed
 from toolyard.web.idempotency import IdempotentRequests
-from toolyard.web.routes import backend_stream, mcp_servers, published, sessions
+from toolyard.web.routes import backend_stream, mcp_servers, published, sessions, vcp_plugins
 from toolyard.web.routes.events import Pushes
 from toolyard.web.security.access import Access
 from toolyard.web.security.keys import Keys
 from toolyard.web.security.owner_key import make_owner_key, read_owner_key
 from toolyard.web.security.request_body import BODY_S
 from toolyard.web.security.request_head import HostPolicy
-from toolyard.web.security.scope import Principal
+from toolyard.web.security.scope import Principal, Scope
 from toolyard.web.server.certificate import Tls, TlsOptions, choose_tls
 from toolyard.web.server.health import GRACE_S, Drain, StateCheck
 from toolyard.web.server.listener import (
@@ -153,6 +153,8 @@ class Server:
         self._start_background(reloading.run, "settings")
         if self.tls is not None:
             self._start_background(self.tls.watch, "certificate")
+        if (bridge := self.yard.vcp.bridge) is not None and not options.safe:
+            self._start_background(bridge.run, "plugins of VCPToolBox")
         if not options.safe:
             self._start_background(self._announce_plugins, "plugin events")
             self._start_background(self._watch_plugins, "plugins")
@@ -232,7 +234,10 @@ class Server:
         self.yard.mask.add([self.key])
         self.publish_keys = PublishKeys(self.config.home)
         self.yard.mask.add_for_logs(self.publish_keys.read_or_make().values())
-        self.access = Access(Keys(self.config.home, self.key, clock.monotonic), self.config.home, clock)
+        keys = Keys(self.config.home, self.key, clock.monotonic)
+        if (bridge := self.yard.vcp.bridge) is not None:
+            keys.hold(vcp_plugins.KEY_ID, "plugins of VCPToolBox", {Scope.CHAT, Scope.TOOLS}, bridge.key)
+        self.access = Access(keys, self.config.home, clock)
         self.idempotent = IdempotentRequests(self.yard.state.idempotency, self.drain, self.config.own_command)
         self.feed = Feed(self.yard.state.store, clock)
         self.pushes = Pushes(self.yard, self.feed, is_open=self.config.settings.vcp_channels)
@@ -272,6 +277,7 @@ class Server:
                 backend_stream.router(self.yard, clock, self.access, self._is_ending),
                 mcp_servers.mount_router(self._mcp),
                 sessions.login_links_router(self.make_login_link, lambda: self.remote_url, self.access.keys),
+                *([vcp_plugins.router(bridge)] if (bridge := self.yard.vcp.bridge) else []),
             ),
         )
 
@@ -306,7 +312,9 @@ class Server:
         return self.drain.is_ending
 
     def _static_placeholders(self) -> dict[str, str]:
-        return self.statics.placeholders() if self.statics else {}
+        own = self.statics.placeholders() if self.statics else {}
+        bridge = self.yard.vcp.bridge
+        return own if bridge is None else {**bridge.placeholders, **own}
 
     def _static_outputs(self) -> dict[str, str]:
         return self.statics.outputs() if self.statics else {}
