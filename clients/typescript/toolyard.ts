@@ -3,7 +3,7 @@
 // Licensed under Apache-2.0, like Toolyard itself.
 
 /** The owner's decision on what a plugin may reach. */
-export type AccessChoice = "strict" | "declared" | "read-project" | "wide" | "unconfined";
+export type AccessChoice = "strict" | "declared" | "read-project" | "installation" | "wide" | "unconfined";
 
 export interface AccessOptionRow {
   choice: AccessChoice;
@@ -620,6 +620,8 @@ export interface ChatDetail {
   state: string;
   error: string | null;
   offer: ChatOffer;
+  /** The names of placeholders in its prompt that nothing fills. */
+  unfilled: Array<string>;
   rounds: Array<ChatRound>;
   work: Array<ChatWork>;
   /** The newest event of its stream; null if it cannot be followed. */
@@ -946,6 +948,16 @@ export interface FileSide {
   state: "text" | "none" | "binary" | "too_large" | "gone";
   bytes: number | null;
   text: string | null;
+}
+
+export interface FilledText {
+  /** The system message as the model would get it. */
+  text: string;
+  characters: number;
+  /** Names in it that nothing fills. */
+  unfilled: Array<string>;
+  /** Whether it lists tools, so that none are offered besides. */
+  lists_tools: boolean;
 }
 
 export interface FoundConversation {
@@ -1424,7 +1436,7 @@ export interface PluginDetail {
   /** The parameters of the sentence. */
   reason_params?: Record<string, string | number | boolean | NestedMessage>;
   folder: string;
-  origin: "shipped" | "home" | "project" | "given";
+  origin: "shipped" | "home" | "project" | "given" | "vcp";
   /** How far it is confined; null when it cannot run. */
   confinement: ConfinementLevel | null;
   /** The folder of the plugin with the same name that is used instead. */
@@ -1526,7 +1538,7 @@ export interface PluginRow {
   /** The parameters of the sentence. */
   reason_params?: Record<string, string | number | boolean | NestedMessage>;
   folder: string;
-  origin: "shipped" | "home" | "project" | "given";
+  origin: "shipped" | "home" | "project" | "given" | "vcp";
   /** How far it is confined; null when it cannot run. */
   confinement: ConfinementLevel | null;
   /** The folder of the plugin with the same name that is used instead. */
@@ -1634,6 +1646,49 @@ export interface ProjectFolder {
   truncated: boolean;
 }
 
+export interface PromptDraft {
+  /** A system message. */
+  text: string;
+  /** The model that it would be for. */
+  model?: string;
+}
+
+export interface PromptList {
+  /** Where prompt files are looked for. */
+  folders: Array<string>;
+  /** The VCPToolBox installation whose prompts are used. */
+  installation: string | null;
+  data: Array<PromptRow>;
+  problems: Array<PromptProblemRow>;
+  /** Names in system messages that nothing fills. */
+  unfilled: Array<UnfilledName>;
+}
+
+export interface PromptProblemRow {
+  message: string;
+  /** The code of the sentence beside it; missing if it has none. */
+  message_code?: string;
+  /** The parameters of the sentence. */
+  message_params?: Record<string, string | number | boolean | NestedMessage>;
+  place: string;
+}
+
+export interface PromptRow {
+  /** System messages name it as {{NAME}}. */
+  name: string;
+  /** A prompt file or a variable; agent and toolbox: of a VCPToolBox installation. */
+  kind: "prompt" | "variable" | "agent" | "toolbox";
+  /** The file that it stands in. */
+  place: string;
+  /** Its text as it is written, cut after 2,000 characters. */
+  text: string;
+  /** The length of the whole text. */
+  characters: number;
+  description: string;
+  /** Of an assistant: its model, or empty. Null: it is none. */
+  model: string | null;
+}
+
 export interface ProviderContact {
   /** When it last answered. */
   answered: number | null;
@@ -1657,6 +1712,9 @@ export interface ProviderError {
 export interface ProviderErrorBody {
   error: ProviderError;
 }
+
+/** The protocols that model providers speak. */
+export type ProviderProtocol = "chat" | "responses" | "anthropic";
 
 export interface PushRow {
   /** The number of the event that was pushed. */
@@ -1747,6 +1805,32 @@ export interface ReplyRequest {
   kind?: "auto" | "reply" | "markdown";
   /** The text is incomplete: missing parts are no error. */
   partial?: boolean;
+}
+
+export interface ResponseObject {
+  id: string;
+  object: "response";
+  created_at: number;
+  status: string;
+  model: string;
+  output: Array<Record<string, unknown>>;
+  usage?: Record<string, unknown> | null;
+  [member: string]: unknown;
+}
+
+export interface ResponsesRequest {
+  model?: string;
+  /** A text, or a list of items. */
+  input?: string | Array<Record<string, unknown>>;
+  instructions?: string | null;
+  stream?: boolean | null;
+  store?: boolean | null;
+  background?: boolean | null;
+  previous_response_id?: string | null;
+  /** An id, or an object with `id`. */
+  conversation?: string | Record<string, unknown> | null;
+  tools?: Array<Record<string, unknown>> | null;
+  [member: string]: unknown;
 }
 
 export interface RetrySummary {
@@ -2557,6 +2641,12 @@ export interface UndoneCall {
   deleted: Array<string>;
 }
 
+export interface UnfilledName {
+  name: string;
+  /** The requests whose system messages had it, since the server started. */
+  requests: number;
+}
+
 export interface UpstreamStatus {
   url: string | null;
   others: Array<string>;
@@ -2580,6 +2670,8 @@ export interface UpstreamTestResult {
   url: string;
   key: "given" | "stored" | "none";
   models: Array<string>;
+  /** The protocol that it speaks; null if that cannot be said. */
+  protocol: ProviderProtocol | null;
   error: string;
   /** The code of the sentence beside it; missing if it has none. */
   error_code?: string;
@@ -3000,7 +3092,7 @@ export interface Operations {
     };
     result: SettingsChangeResult;
   };
-  /** List the models of a provider; `error` is its own message. Nothing is stored. */
+  /** List the models of a provider, and find out its protocol; `error` is its own message. Nothing is stored. */
   "POST /v1/upstream/test": {
     options: {
       body: UpstreamTest;
@@ -3749,6 +3841,13 @@ export interface Operations {
     };
     result: Response;
   };
+  /** Create a response; tools that the model calls are run on the server. */
+  "POST /v1/responses": {
+    options: {
+      body: ResponsesRequest;
+    };
+    result: ResponseObject;
+  };
   /** Complete a chat for a client of Anthropic's Messages; tools that the model calls are run on the server. */
   "POST /v1/messages": {
     options: {
@@ -3767,8 +3866,9 @@ export interface Operations {
     result: TokenCount;
   };
   /**
-   * List the models of every provider, and the built-in guide. The models of a provider that does not answer have
-   * `"available": false`, and `unavailable` names it.
+   * List the models of every provider, the built-in guide, and the assistants of this key as `assistant/NAME`.
+   *
+   * The models of a provider that does not answer have `"available": false`, and `unavailable` names it.
    */
   "GET /v1/models": {
     options: {};
@@ -3782,6 +3882,18 @@ export interface Operations {
       };
     };
     result: Model;
+  };
+  /** List the prompts, variables and assistants in files, and the names in system messages that nothing fills. */
+  "GET /v1/prompts": {
+    options: {};
+    result: PromptList;
+  };
+  /** Return what a model would get of a system message, with all that it names. */
+  "POST /v1/prompts/fill": {
+    options: {
+      body: PromptDraft;
+    };
+    result: FilledText;
   };
   /** Create embeddings at the provider of the model. */
   "POST /v1/embeddings": {

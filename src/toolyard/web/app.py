@@ -43,6 +43,7 @@ from toolyard.web.routes import (
     passthrough,
     plugin_install,
     plugins,
+    prompts,
     replies,
     responses,
     restore,
@@ -207,6 +208,7 @@ def _make_chat_routers(
         responses.router(turns, idempotent),
         messages.router(chat, idempotent),
         models.router(chat),
+        prompts.router(yard, chat),
         passthrough.router(chat, yard.mask.text),
     )
 
