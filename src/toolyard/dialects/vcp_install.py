@@ -77,3 +77,32 @@ def _parse_rule(text: str) -> Rule:
     plain = text.removesuffix(_SILENT)
     tool, _, command = plain.partition(":")
     return Rule(text, tool, command, plain != text)
+
+
+@dataclass(frozen=True, slots=True)
+class ModelPrompt:
+    """A text of ``sarprompt.json`` that only some models get."""
+
+    key: str
+    models: tuple[str, ...]  # in lower case
+    content: str
+    is_part: bool = False  # part of a model's name is enough
+
+    def fits(self, model: str) -> bool:
+        name = model.lower()
+        return any(one in name if self.is_part else one == name for one in self.models if one)
+
+
+def read_model_prompts(value: Json) -> tuple[ModelPrompt, ...]:
+    """Return the prompts of ``sarprompt.json``; what is none of them is left out."""
+    entries = [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+    return tuple(
+        ModelPrompt(
+            str(one.get("promptKey") or ""),
+            tuple(str(model).strip().lower() for model in models),
+            str(one.get("content") or ""),
+            is_part=one.get("matchMode") == "includes",
+        )
+        for one in entries
+        if isinstance(models := one.get("models"), list)
+    )

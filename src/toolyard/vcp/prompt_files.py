@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Generic, TypeVar
 
-from toolyard.dialects.vcp_install import CONFIG, RESULTS
+from toolyard.dialects.vcp_install import CONFIG, RESULTS, ModelPrompt, read_model_prompts
 from toolyard.plugins.package.config_env import parse_config
 from toolyard.protocol.json import Json
 from toolyard.vcp.installation import AGENT_MAP, TOOLBOX_MAP
@@ -31,20 +31,6 @@ T = TypeVar("T")
 class Toolbox:
     file: str
     description: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class ModelPrompt:
-    """A text of ``sarprompt.json`` that only some models get."""
-
-    key: str
-    models: tuple[str, ...]  # in lower case
-    content: str
-    is_part: bool = False  # part of a model's name is enough
-
-    def fits(self, model: str) -> bool:
-        name = model.lower()
-        return any(one in name if self.is_part else one == name for one in self.models if one)
 
 
 class PromptFiles:
@@ -204,20 +190,10 @@ def _parse_toolboxes(text: str) -> Mapping[str, Toolbox]:
 
 def _parse_model_prompts(text: str) -> tuple[ModelPrompt, ...]:
     try:
-        value = json.loads(text or "[]")
+        value: Json = json.loads(text or "[]")
     except (ValueError, RecursionError):
         return ()
-    entries = [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
-    return tuple(
-        ModelPrompt(
-            str(one.get("promptKey") or ""),
-            tuple(str(model).strip().lower() for model in models),
-            str(one.get("content") or ""),
-            is_part=one.get("matchMode") == "includes",
-        )
-        for one in entries
-        if isinstance(models := one.get("models"), list)
-    )
+    return read_model_prompts(value)
 
 
 def _list_model_prompts(variables: Mapping[str, str]) -> Iterator[ModelPrompt]:

@@ -24,10 +24,12 @@ from zoneinfo import ZoneInfo
 
 from toolyard.gateway.chat_prompt import MAX_GROWTH, SYSTEM, prompt_too_long
 from toolyard.gateway.ports import InstalledPrompt, PromptRequest
+from toolyard.protocol.envelope import Failure
 from toolyard.protocol.json import Json, JsonObject
 from toolyard.protocol.records.task_record import Task, write_result
 from toolyard.protocol.request_text import neutralise
 from toolyard.protocol.requests.marks import START
+from toolyard.vcp.bridge.connection import BridgeError
 from toolyard.vcp.folds import Similarity
 from toolyard.vcp.prompt_files import PromptFiles
 from toolyard.vcp.prompt_text import PromptValues, TextFiller, TooLong
@@ -146,7 +148,7 @@ class InstalledPrompts:
         try:
             async with asyncio.timeout(_MAX_WAIT_S):
                 return await self._ports.preprocess(stage, messages)
-        except Exception as error:  # noqa: BLE001 code that is not ours
+        except (BridgeError, Failure, OSError) as error:
             _log.warning("the preprocessors of VCPToolBox failed (%s): %s", stage, str(error) or type(error).__name__)
             return messages
 
