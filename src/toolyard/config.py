@@ -34,6 +34,7 @@ class Config:
     environ: Mapping[str, str] = field(default_factory=dict)  # as it was when the settings were read
     plugin_folders: tuple[Path, ...] = ()  # given for this run
     vcp: Path | None = None  # the VCPToolBox installation that is used in place: given for this run, or the setting
+    beside: bool = False  # VCPToolBox itself runs there too: its timers are left to it
     trusts_given: bool = False  # whether their plugins run without a review
     own_command: OwnCommand = FOR_DEFAULT_HOME  # as hints print it
 
@@ -62,6 +63,7 @@ def load_config(
     plugin_folders: Sequence[str | os.PathLike[str]] = (),
     trusts_given: bool = False,
     vcp: str | os.PathLike[str] | None = None,
+    beside: bool = False,
     text: str | None = None,
 ) -> Config:
     """Load the effective settings of a project and a home; raises ConfigError with every problem.
@@ -110,7 +112,7 @@ def load_config(
     own_command = find_own_command(home, folder if project else None, given)
     settings = Settings(**values)
     installation = Path(os.path.realpath(vcp)) if vcp else settings.vcp and Path(os.path.realpath(settings.vcp))
-    return Config(folder, place, settings, sources, environ, given, installation, trusts_given, own_command)
+    return Config(folder, place, settings, sources, environ, given, installation, beside, trusts_given, own_command)
 
 
 def _read_host_variables(file: Path) -> Mapping[str, str]:

@@ -368,3 +368,23 @@ def test_the_command_reports_as_json_and_refuses_other_folders(install: Path, ho
     assert report["dry_run"] is True
     with pytest.raises(UsageError, match="no folder called Plugin"):
         read_installation(home.project)
+
+
+DIARY = """
+import json, os, sys
+place = os.path.join("..", "..", "dailynote", "one.txt")
+with open(place, "a") as diary:
+    diary.write("one line")
+print(json.dumps({"status": "success", "result": open(place).read()}))
+"""
+
+
+async def test_a_path_to_a_shared_folder_leads_to_the_project_after_the_import(install: Path, home: Home) -> None:
+    (install / "Plugin/Echo/echo.py").write_text(DIARY)
+    (home.project / "dailynote").mkdir()
+    for _ in range(2):
+        await home.take(install, trust=True)
+    async with home.yard() as yard:
+        outcome = await yard.calls.settle(yard.calls.request("EchoTool", {}))
+    assert outcome.envelope.text == "one line"
+    assert (home.project / "dailynote/one.txt").read_text() == "one line"

@@ -37,7 +37,7 @@ _MARKS: Final = tuple(
     )
 )
 _ENDED: Final = re.compile(r"exited with code \d+\.")
-_LACKS: Final = re.compile(r"Cannot find (?:module|package) '([^']+)'|No module named '([^']+)'")
+_LACKS: Final = re.compile(r"Cannot find (?:module|package) '([^'/][^']*)'|No module named '([^']+)'")
 _FOLD: Final = re.compile(r"(?m)^\[=== ?vcp_fold:.*===\]$")  # which prompts treat
 RANDOM: Final = frozenset({"TarotDivination", "UserAuth"})  # a card, a code
 SETTINGS: Final = """

@@ -11,12 +11,14 @@ import pytest
 
 from tests.vcp.tree import ECHO, Tree
 from tests.waiting import wait_until
+from toolyard.config import load_config
 from toolyard.confinement.level import measure_confinement
 from toolyard.confinement.profile import Profile
 from toolyard.protocol.access import ConfinementLevel
 from toolyard.protocol.envelope import ErrorCode, Reason
 from toolyard.protocol.tool import Origin
 from toolyard.vcp.bridge import connection as connections
+from toolyard.yard.yard import Yard
 
 CONFINED = measure_confinement(Profile()).level is not ConfinementLevel.NONE
 
@@ -330,24 +332,29 @@ async def test_one_host_runs_the_plugins_of_an_installation(tree: Tree, tmp_path
         assert (await first.call("Diary")).envelope.error is None
         envelope = (await second.call("Diary")).envelope
         assert envelope.error is not None
-        assert "Another Toolyard" in envelope.error.message
+        assert "another server of Toolyard" in envelope.error.message
         await first.bridge.close()
 
 
 @pytest.mark.requirement("vcp:bridge:alone")
 async def test_it_does_not_start_beside_a_running_vcptoolbox(tree: Tree) -> None:
-    async def take(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        writer.close()
-
-    server = await asyncio.start_server(take, "127.0.0.1", 0)
-    port = server.sockets[0].getsockname()[1]
-    (tree.root / "config.env").write_text(f"PORT={port}\n")
     tree.add("Diary")
-    async with server, tree.open() as opened:
-        envelope = (await opened.call("Diary")).envelope
-        assert envelope.error is not None
-        assert str(port) in envelope.error.message
-        assert opened.bridge.pid is None
+    (tree.root / "server.js").write_text("setInterval(() => {}, 1000);")
+    server = await asyncio.create_subprocess_exec("node", "server.js", cwd=tree.root)
+    try:
+        async with tree.open() as opened:
+            envelope = (await opened.call("Diary")).envelope
+            assert envelope.error is not None
+            assert str(server.pid) in envelope.error.message
+            assert opened.bridge.pid is None
+        config = load_config(tree.place / "project", tree.home, beside=True)
+        async with Yard(config) as yard:
+            envelope = (await yard.calls.settle(yard.calls.request("Diary", {}))).envelope
+            assert envelope.error is not None
+            assert "beside" in envelope.error.message
+    finally:
+        server.kill()
+        await server.wait()
 
 
 @pytest.mark.requirement("vcp:bridge:confined")
@@ -409,3 +416,13 @@ async def test_the_log_of_the_process_that_floods_is_bounded(tree: Tree) -> None
         async with tree.open() as opened:
             assert (await opened.call("Loud")).envelope.error is None
     assert sum(path.stat().st_size for path in (tree.home / "logs").iterdir()) < 400_000
+
+
+@pytest.mark.requirement("vcp:bridge:call")
+async def test_an_error_keeps_what_the_plugin_said_beside_it(tree: Tree) -> None:
+    tree.add("Diary", make_plugin("throw new Error(JSON.stringify({ status: 'error', error: 'why', code: 7 }));"))
+    async with tree.open() as opened:
+        envelope = (await opened.call("Diary")).envelope
+    assert envelope.error is not None
+    assert envelope.error.message == "why"
+    assert envelope.data["code"] == 7

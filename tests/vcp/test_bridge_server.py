@@ -1,6 +1,7 @@
 """A server with plugins that live in VCPToolBox's process: started with it, reached by HTTP, and calling back."""
 
 import asyncio
+import json
 from http import HTTPStatus
 from pathlib import Path
 
@@ -10,6 +11,11 @@ from tests.vcp.tree import ECHO, Tree
 from tests.waiting import wait_until
 from tests.web.conftest import run_server
 from tests.web.test_websocket import follow, receive
+from toolyard.protocol.access import Effect
+from toolyard.protocol.envelope import Reason
+from toolyard.protocol.json import Json
+from toolyard.protocol.tool import Origin
+from toolyard.vcp.prompts import Stage
 from toolyard.web.security.scope import Scope
 
 ROUTES = """
@@ -140,3 +146,46 @@ async def test_a_plugin_that_is_switched_off_leaves_the_process_and_back_on_is_t
         await wait_until(lambda: bridge.pid is None)
         assert (await running.post("/v1/plugins/Diary/enable")).status == HTTPStatus.OK
         await wait_until(lambda: bridge.pid)
+
+
+@pytest.mark.requirement("vcp:bridge:messages")
+async def test_preprocessors_see_the_messages_of_a_chat_before_the_model_does(tree: Tree, tmp_path: Path) -> None:
+    code = """
+    module.exports = { processMessages: async (messages) =>
+      messages.map((one) => ({ ...one, content: `${one.content} NAME` })) };"""
+    for name in ("VCPTavern", "ImageProcessor", "Other"):
+        tree.add(name, code.replace("NAME", name), kind="messagePreprocessor")
+    async with tree.open() as opened:
+        vcp = opened.yard.vcp
+        messages: list[Json] = [{"role": "user", "content": "hi"}]
+        told = [await vcp.preprocess(stage, messages) for stage in Stage]
+    assert [one[0]["content"] for one in told if isinstance(one[0], dict)] == [
+        "hi VCPTavern",
+        "hi ImageProcessor",
+        "hi Other",
+    ]
+
+
+@pytest.mark.requirement("vcp:bridge:approvals")
+async def test_the_approval_file_of_the_tree_becomes_rules_once(tree: Tree, tmp_path: Path) -> None:
+    approvals = {"enabled": True, "approvalList": ["Asks", "Diary:delete::SilentReject"]}
+    (tree.root / "toolApprovalConfig.json").write_text(json.dumps(approvals))
+    tree.add("Diary")
+    for start in (1, 2):
+        async with run_server(tmp_path, settings=tree.config) as running:
+            calls = running.yard.calls
+            rules = await running.yard.state.approvals.rules()
+            if rules:
+                assert [(rule.tool, rule.command, rule.effect) for rule in rules] == [("Diary", "delete", Effect.DENY)]
+                call = calls.request("Diary", {"command": "delete"}, origin=Origin.CHAT)
+                assert (await calls.settle(call)).envelope.context["reason"] == Reason.DENIED
+                assert await running.yard.state.approvals.revoke(rules[0].id)
+            else:
+                assert start == 2  # what the owner has revoked does not come back
+
+
+@pytest.mark.requirement("vcp:bridge:approvals")
+async def test_vcptoolbox_does_not_ask_again_about_a_call_that_toolyard_lets_run(tree: Tree) -> None:
+    tree.add("Diary")  # of a host that asks about every call
+    async with tree.open() as opened:
+        assert (await opened.call("Diary")).envelope.error is None

@@ -32,6 +32,7 @@ class CommonOptions(NamedTuple):
     verbose: bool = False
     plugins: tuple[str, ...] = ()
     trust: bool = False
+    beside: bool = False  # VCPToolBox itself runs there too
     vcp: str | None = None  # the VCPToolBox installation to use; None: that of the running server, or the setting
 
     def config(self) -> Config:
@@ -40,7 +41,12 @@ class CommonOptions(NamedTuple):
         presence = None if self.vcp else read_presence(find_home(self.home))
         running = presence.vcp if presence and presence.vcp and presence.is_alive else None
         return load_config(
-            self.project, self.home, plugin_folders=self.plugins, trusts_given=self.trust, vcp=self.vcp or running
+            self.project,
+            self.home,
+            plugin_folders=self.plugins,
+            trusts_given=self.trust,
+            vcp=self.vcp or running,
+            beside=self.beside,
         )
 
     @property

@@ -39,10 +39,17 @@ _EXAMPLE = "example"
 @click.option("--qr", "shows_qr", is_flag=True, help="Show a login link for a phone as a QR code.")
 @database_option("PostgreSQL database shared by several hosts.  [default: the setting 'database']")
 @click.option("--vcp", metavar="DIR", shell_complete=complete_folders, help="VCPToolBox installation to use in place.")
+@click.option("--beside", is_flag=True, help="VCPToolBox runs on that installation too: leave its timers to it.")
 @click.option("--example", is_flag=True, help="Serve a small example project, created beside the home.")
 @common_options
 def command(
-    common: CommonOptions, serve: ServeOptions, shows_qr: bool, database: str | None, vcp: str | None, example: bool
+    common: CommonOptions,
+    serve: ServeOptions,
+    shows_qr: bool,
+    database: str | None,
+    vcp: str | None,
+    beside: bool,
+    example: bool,
 ) -> None:
     """Run the server: HTTP and WebSocket on one port, until SIGTERM, SIGHUP or Ctrl-C.
 
@@ -56,7 +63,7 @@ def command(
     toolyard serve --host 0.0.0.0 --allow-remote --tls-self-signed --qr
     """
     protect_memory()
-    common = common._replace(vcp=vcp or common.vcp)
+    common = common._replace(vcp=vcp or common.vcp, beside=beside)
     if example:
         common = _use_example_project(common)
     import uvloop

@@ -6,6 +6,7 @@ plugins, such as ``toolyard plugin allow NAME --access strict``, stay as they ar
 
 import asyncio
 import sys
+from collections import Counter
 from collections.abc import Sequence
 
 import click
@@ -18,6 +19,8 @@ from toolyard.errors import ToolyardError, UsageError
 from toolyard.plugins.package.plugin import Origin, Plugin, PluginState
 from toolyard.plugins.package.review import PluginReview
 from toolyard.protocol.manifests.safe_text import escape_unprintable
+from toolyard.vcp.check import Finding, Part, Verdict, check_installation, list_needs
+from toolyard.vcp.dependencies import install_needs
 from toolyard.vcp.installation import read_installation
 from toolyard.yard.yard import Yard
 
@@ -42,6 +45,26 @@ def allow(common: CommonOptions, folder: str | None, yes: bool) -> None:
     asyncio.run(_allow(common, folder, yes=yes))
 
 
+@command.command("check")
+@click.argument("folder", metavar="DIR", required=False, shell_complete=complete_folders)
+@common_options
+def check(common: CommonOptions, folder: str | None) -> None:
+    """Show what of an installation is taken, adapted, left, or needs something. Nothing of it is run."""
+    asyncio.run(_check(common, folder))
+
+
+@command.command("install")
+@click.argument("folder", metavar="DIR", required=False, shell_complete=complete_folders)
+@click.option("--yes", is_flag=True, help="Install without asking, for scripts.")
+@common_options
+def install(common: CommonOptions, folder: str | None, yes: bool) -> None:
+    """Install the npm and Python packages that plugins need and do not find, in the home.
+
+    Nothing is written into the installation. Their installers may run code of the packages.
+    """
+    asyncio.run(_install(common, folder, yes=yes))
+
+
 def load_installation_config(common: CommonOptions, folder: str | None) -> Config:
     """Load the settings with an installation: the given one, else that of the server or the setting.
 
@@ -52,6 +75,70 @@ def load_installation_config(common: CommonOptions, folder: str | None) -> Confi
         raise UsageError("name the folder of the installation, or set 'vcp' in config.toml")
     read_installation(config.vcp)
     return config
+
+
+async def _find(yard: Yard) -> tuple[Finding, ...]:
+    if yard.config.vcp is None:
+        raise UsageError("no installation is used in place")
+    plugins = yard.plugins.plugins.all
+    return await asyncio.to_thread(check_installation, read_installation(yard.config.vcp), plugins, yard.config.home)
+
+
+async def _check(common: CommonOptions, folder: str | None) -> None:
+    async with Yard(load_installation_config(common, folder)) as yard:
+        findings = await _find(yard)
+        root, command = str(yard.config.vcp), yard.config.own_command.for_home
+    if common.json:
+        print_json({"installation": root, "findings": [one.to_json() for one in findings]})
+        return
+    for part in Part:
+        own = [one for one in findings if one.part is part]
+        if own:
+            counts = Counter(one.verdict for one in own)
+            click.echo(
+                f"\n{part} ({', '.join(f'{counts[verdict]} {verdict}' for verdict in Verdict if counts[verdict])})"
+            )
+            print_table(_group_rows(own), indent="  ")
+    if waiting := sum(one.waits for one in findings):
+        click.echo(f"\n{waiting} plugins wait for your decision: {command.format('vcp allow', root)}")
+    if any(need.package for need in list_needs(findings)):
+        click.echo(f"To install what can be installed: {command.format('vcp install', root)}")
+
+
+def _group_rows(findings: Sequence[Finding]) -> list[tuple[str, str]]:
+    """Return a row for each verdict and reason, with all names."""
+    names: dict[tuple[Verdict, str], list[str]] = {}
+    for one in sorted(findings, key=lambda one: list(Verdict).index(one.verdict)):
+        names.setdefault((one.verdict, str(one.why)), []).append(one.name)
+    return [
+        (verdict.value, escape_unprintable(f"{', '.join(named)}{': ' if why else ''}{why}"))
+        for (verdict, why), named in names.items()
+    ]
+
+
+async def _install(common: CommonOptions, folder: str | None, *, yes: bool) -> None:
+    async with Yard(load_installation_config(common, folder)) as yard:
+        needs = [need for need in list_needs(await _find(yard)) if need.package]
+        if needs and not common.quiet and not common.json:
+            listed = ", ".join(f"{need.package} ({need.kind})" for need in needs)
+            click.echo(f"To install in {yard.config.home}: {listed}")
+        if needs and not yes:
+            if not sys.stdin.isatty() or common.json:
+                raise UsageError("nothing is installed: no terminal to ask on. Pass --yes to install what is shown")
+            if not click.confirm("Install them?", err=True):
+                raise ToolyardError("nothing was installed")
+        problems = await asyncio.to_thread(install_needs, needs, yard.config.home, yard.plugins.find_python())
+        yard.plugins.plugins.refresh()
+        left = [need for need in list_needs(await _find(yard)) if need.package]
+    done = len(needs) - len(left)
+    if common.json:
+        print_json({"installed": done, "left": [need.package for need in left], "problems": list(problems)})
+    else:
+        for problem in problems:
+            click.echo(escape_unprintable(problem), err=True)
+        click.echo(f"Installed {done} of {len(needs)} packages.")
+    if left:
+        raise ToolyardError(f"not installed: {', '.join(need.package for need in left)}")
 
 
 async def _allow(common: CommonOptions, folder: str | None, *, yes: bool) -> None:

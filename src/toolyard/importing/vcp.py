@@ -6,6 +6,7 @@ written at all.
 """
 
 import json
+import os
 import stat
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -97,6 +98,8 @@ class VcpImport:
     async def run(self) -> ImportReport:
         report = ImportReport()
         manifests = await self._import_plugins(report)
+        if not self.dry:
+            self._link_shared_folders({manifest.name for manifest in manifests.values()})
         self._import_variables(report, manifests)
         await self._import_rules(report)
         await self._import_timed_tasks(report)
@@ -167,6 +170,18 @@ class VcpImport:
                     "plugin.allowed", by, plugin=plugin.name, target=plugin.name, detail={**detail}
                 )
         source.plugins.refresh()
+
+    def _link_shared_folders(self, names: set[str]) -> None:
+        """Let ``../../dailynote`` of a copied plugin lead to the project, where VCPToolBox has such folders.
+
+        A link grants nothing: what a plugin may reach is decided by its access to the project.
+        """
+        config = self.yard.config
+        copied = [one for one in self.yard.plugins.plugins.all if one.origin is Origin.HOME and one.name in names]
+        for folder in {name for one in copied if one.fingerprint for name in one.fingerprint.shared_folders}:
+            place = config.home / folder
+            if not os.path.isabs(folder) and not os.path.lexists(place):
+                place.symlink_to(config.project.resolve() / folder)
 
     # --- the host's variables ---
 

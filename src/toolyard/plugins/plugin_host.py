@@ -1,6 +1,7 @@
 """The plugins of a Yard, ready to run: their shared services, and each of them as a tool."""
 
 import json
+import os
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -26,7 +27,7 @@ from toolyard.plugins.package.environment import (
     make_cache_folder,
     make_data_folder,
 )
-from toolyard.plugins.package.installation_view import InstallationSettings
+from toolyard.plugins.package.installation_view import PACKAGES_FOLDER, InstallationSettings
 from toolyard.plugins.package.plugin import Plugin, PluginState
 from toolyard.plugins.package.plugin_access import (
     AccessOption,
@@ -178,7 +179,15 @@ class PluginHost:
             version=plugin.fingerprint.digest,
         )
         launch = self.network.add_to(launch, plugin.name, access)
-        return watch_refusals(launch) if plugin.installation else launch
+        return watch_refusals(self.add_packages(launch)) if plugin.installation else launch
+
+    def add_packages(self, launch: Launch) -> Launch:
+        """Let a program of an installation find the npm packages that were installed for it."""
+        packages = str(self.host_environment.home / PACKAGES_FOLDER / "node_modules")
+        if not os.path.isdir(packages) or "NODE_PATH" in launch.environment:
+            return launch
+        profile = launch.profile and replace(launch.profile, read=(*launch.profile.read, packages))
+        return replace(launch, environment={**launch.environment, "NODE_PATH": packages}, profile=profile)
 
     def _build_profile(
         self, plugin: Plugin, manifest: Manifest, access: Access | None, cache: Path | None

@@ -105,6 +105,7 @@ def _make_installed_prompts(
         tools=lambda: {f"VCP{spec.name}": spec.prompt_text for spec in texts.specs() if spec.prompt_text},
         own=texts.own,
         port=lambda: str(yard.plugins.port),
+        preprocess=yard.vcp.preprocess,
     )
     return InstalledPrompts(PromptFiles(root), ports).fill
 

@@ -268,6 +268,10 @@ class PluginSource:
     def _list_missing_settings(self, plugin: "Plugin") -> "tuple[str, ...]":
         return self.host.list_missing_settings(plugin)  # it is assembled by the time somebody looks at the plugins
 
+    def find_python(self) -> str:
+        """Return the Python of plugins that have none of their own."""
+        return self._programs().find_python("")
+
     def _programs(self) -> "Programs":
         from toolyard.plugins.package.command_line import Programs
 

@@ -3,31 +3,42 @@
 What they ask of the server they get from this Yard: a call of theirs is settled like any other, with its approval.
 """
 
+import asyncio
+import hashlib
 import logging
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
+from toolyard.dialects.vcp_install import read_approval_rules
 from toolyard.message import Message
+from toolyard.protocol.access import Effect, Mode
 from toolyard.protocol.envelope import ErrorCode, Failure
-from toolyard.protocol.json import Json, JsonObject
+from toolyard.protocol.json import Json, JsonObject, json_bytes
 from toolyard.protocol.tool import Origin
+from toolyard.workspace.home_folder import StateFile
 from toolyard.yard.plugin_source import PluginSource
-from toolyard.yard.state import Basis
+from toolyard.yard.state import Basis, State
 
 if TYPE_CHECKING:
     from toolyard.vcp.bridge.bridge import Bridge
     from toolyard.vcp.bridge.bridge_tool import BridgeTool
+    from toolyard.vcp.prompts import Stage
     from toolyard.yard.calls import Calls
 
 CALLER: Final = "vcp-plugins"
+_TAVERN = "VCPTavern"  # runs before the variables are filled
+_TAKEN = "vcp-approvals.json"  # which approval files were made into rules
+_MEDIA = ("MultiModalProcessor", "ImageProcessor")  # one of them, where a text asks for it
 _log = logging.getLogger(__name__)
 
 
 class VcpSource:
     """Without an installation it has no tools."""
 
-    def __init__(self, basis: Basis, plugins: PluginSource, calls: "Callable[[], Calls]", *, port: int) -> None:
-        self._basis, self._plugins, self._calls, self._port = basis, plugins, calls, port
+    def __init__(
+        self, basis: Basis, plugins: PluginSource, *, calls: "Callable[[], Calls]", state: Callable[[], State]
+    ) -> None:
+        self._basis, self._plugins, self._calls, self._state = basis, plugins, calls, state
         self._bridge: Bridge | None = None
         self._on_push: Callable[[JsonObject], None] = lambda _: None
 
@@ -37,15 +48,14 @@ class VcpSource:
         config = self._basis.config
         if self._bridge is None and config.vcp is not None and (config.vcp / "Plugin").is_dir():
             from toolyard.vcp.bridge.bridge import Bridge, BridgeContext
-            from toolyard.vcp.installation import read_installation
 
             self._bridge = Bridge(
                 BridgeContext(
                     root=config.vcp,
-                    own_port=read_installation(config.vcp).port,
+                    beside=config.beside,
                     home=config.home,
                     environ=config.environ,
-                    port=self._port,
+                    port=self._plugins.port,
                     plugins=lambda: self._plugins.host,
                     monotonic=self._basis.clock.monotonic,
                     answer=self._answer,
@@ -77,6 +87,48 @@ class VcpSource:
 
     def version(self) -> Hashable:
         return 0  # that of the plugins says it
+
+    async def preprocess(self, stage: "Stage", messages: list[Json]) -> list[Json]:
+        """Return messages as the preprocessors of a stage leave them. Raises Failure or BridgeError."""
+        if self.bridge is None:
+            return messages
+        from toolyard.vcp.prompts import Stage
+
+        def choose(order: Sequence[str]) -> list[str]:
+            media = next((name for name in _MEDIA if name in order), "")
+            match stage:
+                case Stage.FIRST:
+                    return [name for name in order if name == _TAVERN]
+                case Stage.MEDIA:
+                    return [media] if media else []
+                case Stage.REST:
+                    return [name for name in order if name not in (_TAVERN, *_MEDIA)]
+
+        return await self.bridge.preprocess(choose, messages)
+
+    async def take_approvals(self) -> None:
+        """Make rules of VCPToolBox's own approval file, once: what it refuses is refused, what it asks about asks.
+
+        A rule that is revoked stays so, until the file has changed.
+        """
+        from toolyard.vcp.installation import read_installation
+
+        root = self._basis.config.vcp
+        value = read_installation(root).read_approvals() if root is not None else None
+        rules, _ = read_approval_rules(value) if value is not None else ([], "")
+        digest = hashlib.sha256(json_bytes(value)).hexdigest()
+        taken = StateFile(self._basis.config.home / _TAKEN)
+        if not rules or taken.read().get(str(root)) == digest:
+            return
+        approvals = self._state().approvals
+        known = {(rule.tool, rule.command) for rule in await approvals.rules() if rule.effect is Effect.DENY}
+        for rule in rules:
+            if rule.refuses and (rule.tool, rule.command) not in known:
+                await approvals.add_rule(rule.tool, rule.command, Effect.DENY, by=CALLER)
+        asking = sorted({rule.tool for rule in rules if not rule.refuses})
+        if asking and self._basis.config.settings.approval_mode is Mode.AUTO:
+            _log.warning("VCPToolBox asks before %s, and here approval_mode is 'auto'", ", ".join(asking))
+        await asyncio.to_thread(taken.update, lambda stored: stored.update({str(root): digest}))
 
     async def close(self) -> None:
         if self._bridge is not None:

@@ -84,7 +84,7 @@ class Yard:
             outside=outside,
         )
         self.mcp = McpSource(basis, processes=self._processes)
-        self.vcp = VcpSource(basis, self.plugins, lambda: self.calls, port=_find_port(config, outside))
+        self.vcp = VcpSource(basis, self.plugins, calls=lambda: self.calls, state=lambda: self.state)
         self.tools = Registry(self._built_in.tools, [] if outside.safe else [self.mcp, self.vcp, self.plugins])
         self.results = Results(basis)
         self.calls = Calls(
@@ -226,8 +226,3 @@ class Yard:
         """Yield the plugins and programs that no unattended call may change."""
         yield from (plugin.folder for plugin in self.plugins.plugins.all)
         yield from self.mcp.list_programs(self._workspace.root)
-
-
-def _find_port(config: Config, outside: HostOptions) -> int:
-    """Return the port of this server, or the one that a server would have."""
-    return int(outside.url.rpartition(":")[2] or config.settings.port)

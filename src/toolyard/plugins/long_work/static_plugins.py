@@ -40,7 +40,11 @@ class StaticValue:
 
 
 class StaticValues:
-    def __init__(self, host: PluginHost, store: Store, now: Callable[[], datetime]) -> None:
+    def __init__(
+        self, host: PluginHost, store: Store, now: Callable[[], datetime], *, runs_timers: bool = True
+    ) -> None:
+        """Without ``runs_timers`` those of a VCPToolBox installation run once: VCPToolBox itself has their schedule."""
+        self.runs_timers = runs_timers
         self._host, self._store, self._now = host, store, now
         self._values: dict[str, StaticValue] = {}
         self._runs: dict[str, tuple[str, asyncio.Task[None]]] = {}  # name -> version of the plugin, its task
@@ -104,6 +108,8 @@ class StaticValues:
 
     async def _run_on_schedule(self, plugin: Plugin, manifest: Manifest) -> None:
         await self._update_with_retries(plugin, manifest)
+        if plugin.installation and not self.runs_timers:
+            return
         async for _ in self._due_times(manifest):
             await self._update_with_retries(plugin, manifest)
 

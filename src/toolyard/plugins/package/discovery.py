@@ -31,6 +31,7 @@ from toolyard.plugins.package.command_line import CommandLine, CommandProblem, P
 from toolyard.plugins.package.config_env import list_config_paths
 from toolyard.plugins.package.environment import describe_missing_settings
 from toolyard.plugins.package.fingerprint import Fingerprint, compute_fingerprint
+from toolyard.plugins.package.installation_view import PYTHON_FOLDER
 from toolyard.plugins.package.plugin import (
     Origin,
     Plugin,
@@ -97,7 +98,7 @@ class Plugins:
     ) -> None:
         """``find_missing`` returns the required settings of a plugin that are not set."""
         self._roots, self._own_command, self._find_missing = tuple(roots), own_command, find_missing
-        self.trust, self._project = trust, project
+        self.trust, self._project, self._home = trust, project, home
         self._reserved = frozenset(name.casefold() for name in reserved)
         self._replaceable = frozenset(name.casefold() for name in replaceable)
         self._programs, self._programs_of_shipped = programs, programs.with_our_python()
@@ -307,6 +308,8 @@ class Plugins:
         if same and before and before.command and before.fingerprint and before.fingerprint.is_current():
             return before.command, before.fingerprint
         programs = self._programs_of_shipped if plugin.origin is Origin.SHIPPED else self._programs
+        if plugin.origin is Origin.VCP:
+            programs = programs.with_python(self._home / PYTHON_FOLDER / "bin/python")
         line = f"node {shlex.quote(manifest.script)}" if plugin.is_in_process else manifest.command_line
         command = resolve_command(line, plugin.folder, shell=manifest.shell, programs=programs)
         if isinstance(command, CommandProblem):

@@ -29,14 +29,15 @@ from toolyard.plugins.package.plugin import CONFIG, Plugin
 from toolyard.workspace.home_folder import make_private_folder, write_private_file
 
 VIEWS_FOLDER: Final = "vcp-views"
-PROVIDER_KEY: Final = "API_Key"
+PACKAGES_FOLDER: Final = "vcp-packages"  # npm packages that were installed for the plugins of an installation
+PYTHON_FOLDER: Final = "vcp-python"  # a virtual environment for them
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _AS_VARIABLE = re.compile(
     r"""(?:env|ENV|[cC]onfig|environ)(?:\.get\(|\?)?[.\[]?['"]?(\w+)|getenv\(['"](\w+)|\.(?:get)\(['"](\w+)"""
 )
 _SIBLING = re.compile(r"""(?:\.\./|['"`](?:\.\.|Plugin)['"`],\s*['"`])([\w.-]+)""")
 _PLAIN_WORDS = frozenset({"Key", "API_Key", "API_URL", "AdminUsername", "AdminPassword", "PORT"})
-_PROMPT = re.compile(r"(?:Tar|Var|Sar|Detector|SuperDetector)(?:_|[A-Z0-9])")
+PROMPT_VARIABLE: Final = re.compile(r"(?:Tar|Var|Sar|Detector|SuperDetector)(?:_|[A-Z0-9])")
 _MAX_BYTES = 8 * 2**20
 _MAX_FILES = 500
 
@@ -52,10 +53,7 @@ class InstallationSettings:
 
     def choose_for(self, plugin: Plugin, *, port: int) -> dict[str, str]:
         """Return the variables that the code or the manifest of a plugin names; PORT is that of this host."""
-        wanted = {
-            *_find_names(plugin).named,
-            *(key.name for key in (plugin.manifest.config if plugin.manifest else ())),
-        }
+        wanted = {*find_named_variables(plugin)}
         if plugin.publish_keys:
             wanted |= self._published.keys()
         variables = {**self._variables, "PORT": str(port), **self._published}
@@ -117,7 +115,12 @@ class _Names:
         return "config" in self.words and "env" in self.words
 
     def sees(self, name: str, value: str) -> bool:
-        return name in self.named or bool(_PROMPT.match(name) and not is_secret(name, value))
+        return name in self.named or bool(PROMPT_VARIABLE.match(name) and not is_secret(name, value))
+
+
+def find_named_variables(plugin: Plugin) -> frozenset[str]:
+    """Return the names in the code or the manifest of a plugin that count as variables."""
+    return _find_names(plugin).named | {key.name for key in (plugin.manifest.config if plugin.manifest else ())}
 
 
 def find_named_siblings(plugin: Plugin) -> tuple[str, ...]:
@@ -128,11 +131,6 @@ def find_named_siblings(plugin: Plugin) -> tuple[str, ...]:
     return tuple(
         f"Plugin/{one.name}" for one in folders if one != plugin.folder and (one / "plugin-manifest.json").exists()
     )
-
-
-def names_provider_key(plugin: Plugin, variables: Mapping[str, str]) -> bool:
-    """Return whether a plugin gets the key of the model provider, because its code reads it."""
-    return PROVIDER_KEY in variables and PROVIDER_KEY in _find_names(plugin).named
 
 
 def _find_names(plugin: Plugin) -> _Names:

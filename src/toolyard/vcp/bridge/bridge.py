@@ -4,38 +4,41 @@ It runs what its owner has switched on and lets run: nothing else is loaded. Whe
 process ends as soon as its calls have, and the next call starts another one. After a crash it waits as MCP servers do
 (``server_health``): 1, 2, 4, ... 60 s, and after five crashes in a minute until something of its plugins changes.
 
-An installation has one host: two would run its timers twice, and write its files at the same time. So the folder is
-locked while the process runs, and it does not start while VCPToolBox itself listens on the port of its ``config.env``.
+An installation has one host (``vcp.ownership``): two would run its timers twice, and write its files at the same time.
 """
 
 import asyncio
 import contextlib
-import fcntl
 import logging
 import math
-import os
 import secrets
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from toolyard.message import Message
+from toolyard.confinement.level import measure_confinement
+from toolyard.errors import UsageError
+from toolyard.message import Message, strip_period
 from toolyard.plugins.mcp.server_health import MAX_CRASHES, WITHIN_S, Backoff, ServerLog
 from toolyard.plugins.package.plugin import Plugin
 from toolyard.plugins.plugin_host import PluginHost
+from toolyard.protocol.access import ConfinementLevel
 from toolyard.protocol.envelope import Failure, Reason
+from toolyard.protocol.json import Json
+from toolyard.protocol.manifests.manifest import PluginType
 from toolyard.vcp.bridge.connection import AnswerAsk, BridgeError, Connection, HostServices, Inventory, TakePush
 from toolyard.vcp.bridge.launch import NAME, BridgeHost, build_launch
+from toolyard.vcp.ownership import own_installation
 
 if TYPE_CHECKING:
     from toolyard.plugins.process.launch import Launch
 
 _HAND_OVER_S = 30.0  # for the calls of a process that is to be replaced
 _LOOK_S = 2.0  # between two looks at what is switched on, and at the placeholders
-_PROBE_S = 1.0
 AT_ONCE: Final = 32  # calls in the process
 # plugins that search VCPToolBox's knowledge base, which takes seconds and memory to open
+_ON_MESSAGES = (PluginType.MESSAGE_PREPROCESSOR, PluginType.HYBRID_SERVICE)
 _log = logging.getLogger(__name__)
 _NEED_STORE = frozenset({"RAGDiaryPlugin", "DailyNote", "DailyNoteManager", "LightMemo", "AgentDream"})
 
@@ -45,7 +48,7 @@ class BridgeContext:
     """The facts and services of the host that the bridge needs."""
 
     root: Path  # of the installation
-    own_port: int | None  # on which VCPToolBox itself would listen
+    beside: bool  # VCPToolBox itself runs there
     home: Path
     environ: Mapping[str, str] = field(repr=False)
     port: int  # of this host
@@ -69,7 +72,8 @@ class Bridge:
         self._launch: Launch | None = None
         self._seen: Hashable = None  # of the plugins, when the launch was made
         self._opening = asyncio.Lock()
-        self._lock: int | None = None
+        self.is_owned = False  # by the server around it
+        self._owned = contextlib.ExitStack()
         self._closed = False
         self.slots = asyncio.Semaphore(AT_ONCE)
         self.placeholders: Mapping[str, str] = {}  # the values that its plugins give, as of the last look
@@ -88,6 +92,11 @@ class Bridge:
     def pid(self) -> int | None:
         connection = self._connection
         return connection.pid if connection is not None and not connection.ended.done() else None
+
+    @property
+    def level(self) -> ConfinementLevel:
+        """How far the process is confined that was started last."""
+        return measure_confinement(self._launch.profile if self._launch else None).level
 
     async def connect(self) -> Connection:
         """Return a process with what is switched on now. Raises Failure."""
@@ -108,6 +117,17 @@ class Bridge:
                 self._connection = await self._open(launch, plugins)
             self._launch, self._seen = launch, seen
             return self._connection
+
+    async def preprocess(self, choose: Callable[[Sequence[str]], Sequence[str]], messages: list[Json]) -> list[Json]:
+        """Return messages as preprocessors leave them; ``choose`` takes those to run from all, in their order.
+
+        Nothing is started where none is switched on. Raises Failure or BridgeError.
+        """
+        if not any(plugin.manifest and plugin.manifest.type in _ON_MESSAGES for plugin in self.list_plugins()):
+            return messages
+        connection = await self.connect()
+        names = choose(connection.inventory.preprocessors)
+        return await connection.preprocess(names, messages, {}) if names else messages
 
     async def run(self) -> None:
         """Keep it running while something is switched on, until cancelled: services work without any call."""
@@ -140,7 +160,7 @@ class Bridge:
         async with self._opening:
             if self._connection is not None:
                 await self._connection.close()
-            self._unlock()
+            self._owned.close()
 
     async def _replace(self, connection: Connection, *, has_changed: bool) -> None:
         """Let go of a process that has ended, or is to end because something of it has changed."""
@@ -154,13 +174,13 @@ class Bridge:
                 waits[0].cancel()
         await connection.close()
         self._connection = None
-        self._unlock()
+        self._owned.close()
 
     async def _open(self, launch: "Launch", plugins: Sequence[Plugin]) -> Connection:
         if self._closed:
             raise Failure(Reason.CANCELLED, Message("This Toolyard is closing."))
         self._require_startable()
-        await self._require_alone()
+        await asyncio.to_thread(self._own)
         host = self._context.plugins()
         self._log.clear_last_lines()
         try:
@@ -171,34 +191,26 @@ class Bridge:
             needs_store = any(plugin.name in _NEED_STORE or _wants_store(plugin) for plugin in plugins)
             await connection.start([plugin.folder.name for plugin in plugins], with_store=needs_store)
         except Failure as failure:
-            self._unlock()
+            self._owned.close()
             self._backoff.note_crash()
             raise self._add_last_lines(failure) from failure
         except BaseException:
-            self._unlock()
+            self._owned.close()
             raise
         return connection
 
-    async def _require_alone(self) -> None:
-        """Lock the installation. Raises Failure when another host runs its plugins."""
-        port = self._context.own_port
-        if port is not None and port != self._context.port and await _is_listening(port):
-            message = Message("VCPToolBox itself runs: something listens on its port {port}.", port=port)
-            hint = Message("Stop it: both at once would run its timers twice. Or change PORT in its config.env.")
-            raise Failure(Reason.BUSY, message, hint=hint)
-        lock = os.open(self._context.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    def _own(self) -> None:
+        """Own the installation while the process runs, unless the server around it does. Raises Failure."""
+        if self._context.beside:
+            message = Message("VCPToolBox itself runs this plugin: Toolyard was started beside it.")
+            raise Failure(Reason.BUSY, message, hint=Message("Call it there, or stop VCPToolBox and start anew."))
+        if self.is_owned:
+            return
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            os.close(lock)
-            message = Message("Another Toolyard runs the plugins of {folder}.", folder=self._context.root)
-            raise Failure(Reason.BUSY, message, hint=Message("Stop it, or call them there.")) from error
-        self._lock = lock
-
-    def _unlock(self) -> None:
-        if self._lock is not None:
-            os.close(self._lock)
-            self._lock = None
+            self._owned.enter_context(own_installation(self._context.root, is_shared=False))
+        except UsageError as error:
+            message = Message("VCPToolBox's plugins cannot run here: {why}.", why=strip_period(str(error)))
+            raise Failure(Reason.BUSY, message) from error
 
     def _build_host(self) -> BridgeHost:
         context, host = self._context, self._context.plugins()
@@ -210,6 +222,7 @@ class Bridge:
             port=context.port,
             key=self.key,
             network=host.network,
+            add_packages=host.add_packages,
         )
 
     def _require_startable(self) -> None:
@@ -243,12 +256,3 @@ class Bridge:
 
 def _wants_store(plugin: Plugin) -> bool:
     return plugin.manifest is not None and plugin.manifest.fields.get("requiresKnowledgeBaseManager") is True
-
-
-async def _is_listening(port: int) -> bool:
-    with contextlib.suppress(OSError):  # a timeout too
-        async with asyncio.timeout(_PROBE_S):
-            _, writer = await asyncio.open_connection("127.0.0.1", port)
-        writer.close()
-        return True
-    return False

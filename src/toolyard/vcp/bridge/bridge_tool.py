@@ -19,6 +19,13 @@ from toolyard.vcp.bridge.bridge import Bridge
 from toolyard.vcp.bridge.connection import START_S, BridgeError, Connection
 
 QUEUE_S: Final = 60.0  # how long a call may wait for its turn
+_ERRORS: Final = (
+    "plugin_error",
+    "plugin_execution_error",
+    "error",
+    "message",
+)  # where an error is said, the first first
+_ADDED: Final = ("timestamp", "MaidName")  # by VCPToolBox
 
 
 class BridgeTool:
@@ -57,12 +64,17 @@ class BridgeTool:
             if call.maid is not None:
                 arguments.setdefault("maid", call.maid)
             try:
-                value = await connection.call(name, arguments)
+                result = _read_value(name, connection, await connection.call(name, arguments))
             except BridgeError as error:
-                return _read_error(name, str(error))
-        if isinstance(value, dict) and value.keys() == {"plugin_error"}:  # VCPToolBox shows it to the model as a result
-            raise _explain_lack(connection, str(value["plugin_error"]))
-        return read_plugin_result(name, {"status": "success", "result": value})
+                result = _read_error(name, str(error))
+        context: JsonObject = {"cwd": ".", "confinement": self._bridge.level.value}
+        return replace(result, context={**context, **result.context})
+
+
+def _read_value(name: str, connection: Connection, value: Json) -> Result:
+    if isinstance(value, dict) and value.keys() == {"plugin_error"}:  # VCPToolBox shows it to the model as a result
+        raise _explain_lack(connection, str(value["plugin_error"]))
+    return read_plugin_result(name, {"status": "success", "result": value})
 
 
 def _require_tool(name: str, connection: Connection) -> None:
@@ -87,19 +99,16 @@ def _explain_lack(connection: Connection, error: str) -> Failure:
 
 
 def _read_error(name: str, text: str) -> Result:
-    """Raise the Failure that VCPToolBox's error is: an object of JSON in the text of an exception."""
+    """Raise the Failure that VCPToolBox's error is: an object of JSON in the text of an exception, or the text."""
     try:
         value = json.loads(text)
     except ValueError:
         value = None
-    fields = value if isinstance(value, dict) else {"plugin_execution_error": text}
-    error = fields.get("plugin_error", fields.get("plugin_execution_error"))
-    rest: JsonObject = {key: fields[key] for key in ("result", "code") if key in fields}
-    return read_plugin_result(name, {"status": "error", "error": _to_error(error), **rest})
-
-
-def _to_error(error: Json) -> Json:
-    return error if error else Message("It failed and did not say why.")
+    fields: JsonObject = value if isinstance(value, dict) else {"plugin_execution_error": text}
+    said = next((fields[key] for key in _ERRORS if fields.get(key)), None)
+    rest = {key: one for key, one in fields.items() if key not in (*_ERRORS, *_ADDED, "status")}
+    error = said or (rest and json.dumps(rest, ensure_ascii=False)) or Message("It failed and did not say why.")
+    return read_plugin_result(name, {**rest, "status": "error", "error": error})
 
 
 def iter_tools(bridge: Bridge, host: PluginHost) -> Iterator[BridgeTool]:

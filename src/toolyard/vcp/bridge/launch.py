@@ -7,7 +7,7 @@ without the password of the admin panel; and nothing in those of plugins that ar
 """
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
@@ -53,6 +53,7 @@ class BridgeHost:
     port: int  # of this server, or where it would be
     key: str = field(repr=False)  # with which its plugins call this server
     network: NetworkServices
+    add_packages: Callable[[Launch], Launch]  # that were installed for its plugins
 
 
 def build_launch(host: BridgeHost, plugins: Sequence[Plugin]) -> Launch:
@@ -89,7 +90,7 @@ def build_launch(host: BridgeHost, plugins: Sequence[Plugin]) -> Launch:
         version=" ".join(sorted(plugin.fingerprint.digest for plugin in plugins if plugin.fingerprint)),
     )
     launch = host.network.add_to(launch, NAME, access)
-    return add_callback(launch, f"http://127.0.0.1:{host.port}")[0]
+    return host.add_packages(add_callback(launch, f"http://127.0.0.1:{host.port}")[0])
 
 
 def build_access(host: BridgeHost, plugins: Sequence[Plugin]) -> Access:

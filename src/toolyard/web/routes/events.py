@@ -17,6 +17,7 @@ from toolyard.protocol.manifests.manifest import Push
 from toolyard.web.feed import ClientEvent, Feed, Follower
 from toolyard.web.routing import Routes
 from toolyard.web.security.access import Access
+from toolyard.web.security.keys import INSTALLATION
 from toolyard.web.security.scope import EVENT_SCOPES, Principal, get_principal
 from toolyard.web.server.websocket_client import WebSocketClient, deny_websocket
 from toolyard.yard.yard import Yard
@@ -161,20 +162,21 @@ class _VcpChannel:
     async def connect(self, socket: WebSocket, key: str) -> None:  # noqa: ARG002 the middleware has checked it
         principal = get_principal(socket.scope)
         follower = Follower(await self._feed.read_newest_seq())
+        sees_all = principal.is_admin or principal.key_id == INSTALLATION
 
         async def receive(message: JsonObject) -> bool:
             return await self._receive(message, principal)
 
         def encode(event: ClientEvent) -> list[str]:
-            if not principal.is_admin and not event.type.startswith("approval."):
+            if not sees_all and not event.type.startswith("approval."):
                 return []
             return [_to_text(message) for message in self._list_messages(event)]
 
-        with self._pushes.subscribe(follower, self._name) if principal.is_admin else contextlib.nullcontext():
+        with self._pushes.subscribe(follower, self._name) if sees_all else contextlib.nullcontext():
             await socket.accept()
             await socket.send_text(_to_text(vcp_messages.connected_message(self._name)))
             client = WebSocketClient(socket, self._feed, self._access, principal, encode=encode, receive=receive)
-            async with self._pushes.send_to(socket, self._name) if principal.is_admin else contextlib.nullcontext():
+            async with self._pushes.send_to(socket, self._name) if sees_all else contextlib.nullcontext():
                 await client.serve(follower)
 
     def _list_messages(self, event: ClientEvent) -> list[JsonObject]:

@@ -22,7 +22,6 @@ from toolyard.web.refusal import Refusal
 from toolyard.web.routing import Routes
 from toolyard.web.security.scope import VCP_PLUGINS, Scope
 
-KEY_ID: Final = "vcp-plugins"
 _METHODS = ("get", "post", "put", "patch", "delete")
 # of one connection, or the credentials of this server
 _KEPT_BACK: Final = frozenset({

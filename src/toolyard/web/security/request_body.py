@@ -32,7 +32,7 @@ _LARGE = (
     "/v1/messages",
     *FORWARDED_PATHS,
     *VCP_PLUGINS,
-)  # requests to a model, and to plugins
+)  # to a model or a plugin
 _ANY_TYPE = (
     "application/json", "text/plain", "text/html", "application/x-www-form-urlencoded", "multipart/form-data",
     "application/octet-stream",

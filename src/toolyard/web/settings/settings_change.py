@@ -58,6 +58,7 @@ def reload_config(config: Config, text: str | None = None) -> Config:
             plugin_folders=config.plugin_folders,
             trusts_given=config.trusts_given,
             vcp=config.vcp,
+            beside=config.beside,
             text=text,
         )
     except RecursionError as error:
