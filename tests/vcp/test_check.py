@@ -103,3 +103,16 @@ def test_nothing_is_installed_without_a_yes(tmp_path: Path, tree: Path) -> None:
     refused = run(tmp_path, "vcp", "install", str(tree))
     assert "Pass --yes" in str(refused.exception)
     assert "no_such_package_here (python)" in refused.output
+
+
+@pytest.mark.requirement("vcp:dependencies")
+def test_doctor_names_one_decision_and_what_is_missing(tmp_path: Path, tree: Path) -> None:
+    add_plugin(tree, "Snake", "import no_such_package_here\n")
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home/config.toml").write_text(f"vcp = {json.dumps(str(tree))}\n")
+    before = run(tmp_path, "doctor").output
+    assert f"plugins of {tree} wait for your decision" in " ".join(before.split())
+    assert "plugin allow Show" not in before
+    allow(tmp_path, tree)
+    after = " ".join(run(tmp_path, "doctor").output.split())
+    assert "Snake: the Python package no_such_package_here is not installed" in after
