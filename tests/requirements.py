@@ -977,6 +977,9 @@ PLACEHOLDERS: Final = _now(
     ("vcp:prompts", "vcp.md#prompts",
      ("The prompts of an installation of VCPToolBox are filled as its own message processor fills them: order, "
       "nesting, roles, and what is once in a request.")),
+    ("vcp:prompts:folds", "vcp.md#prompts",
+     ("Folds and toolboxes are compared with the conversation by the embeddings that the installation names; without "
+      "them the base block is shown, and a provider that fails is left alone for a minute.")),
     ("vcp:prompts:served", "vcp.md#prompts",
      "With vcp set, chats and the list of prompts use the installation's prompts."),
     ("placeholder:async:text", "001 §5.1, writing-a-plugin.md#long-running-work, requests.md#placeholders",

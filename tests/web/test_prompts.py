@@ -33,6 +33,9 @@ async def test_prompts_are_listed_and_a_system_message_is_shown_as_the_model_get
     assert listed["problems"][0]["message"] == "'bad' is no text: put it in quotes"
     assert listed["unfilled"] == [{"name": "Nobody", "requests": 1}]
     assert listed["installation"] is None
+    checks = [row for row in (await running_server.get("/v1/doctor")).json["data"] if row["name"] == "prompts"]
+    assert [row["level"] for row in checks] == ["warn", "warn"]
+    assert checks[1]["message"] == "Nothing fills these names in system messages: {{Nobody}}"
     assert (await running_server.get(PATH, key=running_server.make_key(Scope.CHAT))).status == 403
     deep = {f"{number}.md": f"{{{{p{number + 1}}}}}" for number in range(40)}
     for name, text in deep.items():

@@ -67,7 +67,7 @@ class PromptPorts:
     nodes: Callable[[], str] = lambda: NO_NODES
     port: Callable[[], str] = lambda: ""
     dynamic_tools: Callable[[list[Json]], Awaitable[str]] | None = None
-    similarity: Callable[[list[Json]], Similarity] | None = None  # with a conversation
+    similarity: Callable[[list[Json]], Similarity] | None = None  # with a conversation; used in another thread
     preprocess: Preprocess | None = None
 
 
@@ -80,8 +80,9 @@ class InstalledPrompts:
         messages, wants_media = _take_media_marks(request.messages)
         messages = await self._preprocess(Stage.FIRST, messages)
         size = _count_text(messages)
+        similarity = self._ports.similarity(messages) if self._ports.similarity else _know_nothing
         try:
-            messages, lists_tools = await asyncio.to_thread(self._fill_variables, messages, request)
+            messages, lists_tools = await asyncio.to_thread(self._fill_variables, messages, request, similarity)
         except TooLong:
             raise prompt_too_long() from None
         if _count_text(messages) - size > MAX_GROWTH:
@@ -97,7 +98,9 @@ class InstalledPrompts:
         messages = RoleDivider.from_variables(variables).divide(messages)
         return InstalledPrompt(messages=messages, lists_tools=lists_tools or _has_calls(messages))
 
-    def _fill_variables(self, messages: list[Json], request: PromptRequest) -> tuple[list[Json], bool]:
+    def _fill_variables(
+        self, messages: list[Json], request: PromptRequest, similarity: Similarity
+    ) -> tuple[list[Json], bool]:
         zone = _find_zone(self._files.variables)
         ports = self._ports
         values = PromptValues(
@@ -108,7 +111,7 @@ class InstalledPrompts:
             nodes=ports.nodes(),
             port=ports.port(),
             image_key=self._files.image_key,
-            similarity=ports.similarity(messages) if ports.similarity else lambda _: None,
+            similarity=similarity,
         )
         filler = TextFiller(self._files, values, request.model)
         made = [_map_texts(message, filler.fill) for message in messages]
@@ -151,6 +154,10 @@ class InstalledPrompts:
         except (BridgeError, Failure, OSError) as error:
             _log.warning("the preprocessors of VCPToolBox failed (%s): %s", stage, str(error) or type(error).__name__)
             return messages
+
+
+def _know_nothing(_: str) -> None:
+    return None
 
 
 def _take_media_marks(messages: list[Json]) -> tuple[list[Json], bool]:
