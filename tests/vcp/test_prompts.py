@@ -10,6 +10,7 @@ from toolyard.gateway.faults import ChatFailed
 from toolyard.gateway.ports import PromptRequest
 from toolyard.protocol.json import Json
 from toolyard.protocol.records.task_record import Task, TaskState
+from toolyard.vcp.dynamic_tools import ListedTool
 from toolyard.vcp.prompts import Stage
 
 pytestmark = pytest.mark.requirement("vcp:prompts")
@@ -144,6 +145,38 @@ async def test_tools_port_key_and_emoji_are_inserted(tmp_path: Path) -> None:
     (tmp_path / "Plugin/ImageFileServer/config.env").write_text("Image_Key=own\n")
     assert await fill_system(tree, "{{Image_Key}}") == "own"
     assert (await fill_system(tree, "{{VCPDistributedServerList}}")).startswith("[VCP Distributed Server List]\n")
+
+
+async def test_dynamic_tools_are_listed_and_those_of_the_conversation_described(tmp_path: Path) -> None:
+    tree = Tree(root=tmp_path).write()
+    tools = [
+        ListedTool("Weather", "天气", "Tells the weather of a city.", "- weather text"),
+        ListedTool("Music", "Music", "Plays a song in the house.", "- music text"),
+        *[ListedTool(f"Other{number}", "", "Does a thing in the house.", f"- other {number}") for number in range(8)],
+    ]
+
+    async def ask(said: str) -> str:
+        messages: list[Json] = [
+            {"role": "system", "content": "{{VCPDynamicTools}}"},
+            {"role": "user", "content": f"{said} {{{{VCPDynamicTools}}}}"},
+        ]
+        filled = await fill_messages(tree, messages, listed_tools=lambda: tools)
+        assert filled[1]["content"].endswith("{{VCPDynamicTools}}")
+        return str(filled[0]["content"])
+
+    shown = await ask("Play a song in the house.")
+    assert "- 天气 (Weather): Tells the weather of a city.\n- Music: Plays" in shown
+    assert "- music text" in shown
+    assert "- weather text" not in shown
+    assert "- other" not in shown
+    assert "- weather text" in await ask("北京今天天气如何")
+    assert "- other 3" in await ask("[[VCPDynamicTools:tool=other3]]")
+    (tree / "ToolConfigs").mkdir()
+    config = tree / "ToolConfigs/dynamic_tool_bridge.config.json"
+    config.write_text('{"maxBriefListItems": 1, "maxExpandedPlugins": 0}')
+    assert (await ask("A song")).endswith("- and 9 more")
+    config.write_text('{"enabled": false}')
+    assert await ask("A song") == ""
 
 
 async def test_changed_files_count_from_the_next_request_on(tmp_path: Path) -> None:

@@ -106,3 +106,31 @@ def read_model_prompts(value: Json) -> tuple[ModelPrompt, ...]:
         for one in entries
         if isinstance(models := one.get("models"), list)
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DynamicToolLimits:
+    """What ``{{VCPDynamicTools}}`` may show, by ``dynamic_tool_bridge.config.json``."""
+
+    is_on: bool = True
+    listed: int = 120
+    expanded: int = 4
+    forced: int = 12  # tools of one category
+    characters: int = 16_000
+
+    @classmethod
+    def from_json(cls, value: Json) -> "DynamicToolLimits":
+        fields = value if isinstance(value, dict) else {}
+
+        def read(name: str, usual: int, least: int, most: int) -> int:
+            number = fields.get(name)
+            is_number = isinstance(number, int) and not isinstance(number, bool)
+            return min(max(int(str(number)), least), most) if is_number else usual
+
+        return cls(
+            is_on=fields.get("enabled") is not False,
+            listed=read("maxBriefListItems", 120, 1, 500),
+            expanded=read("maxExpandedPlugins", 4, 0, 50),
+            forced=read("maxForcedCategoryPlugins", 12, 1, 100),
+            characters=read("maxInjectionChars", 16_000, 1_000, 120_000),
+        )

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Generic, TypeVar
 
-from toolyard.dialects.vcp_install import CONFIG, RESULTS, ModelPrompt, read_model_prompts
+from toolyard.dialects.vcp_install import CONFIG, RESULTS, DynamicToolLimits, ModelPrompt, read_model_prompts
 from toolyard.plugins.package.config_env import parse_config
 from toolyard.protocol.json import Json
 from toolyard.vcp.installation import AGENT_MAP, TOOLBOX_MAP
@@ -21,6 +21,7 @@ from toolyard.vcp.installation import AGENT_MAP, TOOLBOX_MAP
 MODEL_PROMPTS: Final = "sarprompt.json"
 EMOJI: Final = "Plugin/EmojiListGenerator/generated_lists"
 IMAGE_SERVER: Final = "Plugin/ImageFileServer/config.env"
+DYNAMIC_TOOLS: Final = "ToolConfigs/dynamic_tool_bridge.config.json"
 MAX_FILE: Final = 8 * 2**20  # bytes of one file
 _MAX_KEPT = 500  # files
 _MAX_MODEL_PROMPTS = 100  # in config.env, as VCPToolBox reads them
@@ -40,6 +41,7 @@ class PromptFiles:
         self._agents = _Watched(root / AGENT_MAP, _parse_agents)
         self._toolboxes = _Watched(root / TOOLBOX_MAP, _parse_toolboxes)
         self._image_server: _Watched[Mapping[str, str]] = _Watched(root / IMAGE_SERVER, _parse_variables)
+        self._dynamic_tools = _Watched(root / DYNAMIC_TOOLS, _parse_limits)
         self._model_prompts = _Watched(root / MODEL_PROMPTS, _parse_model_prompts)
         self._texts: OrderedDict[str, _Watched[str]] = OrderedDict()
 
@@ -52,6 +54,10 @@ class PromptFiles:
     def image_key(self) -> str:
         """The key in addresses of pictures: that of their plugin, else of config.env."""
         return self._image_server.read().get("Image_Key", "") or self.variables.get("Image_Key", "")
+
+    @property
+    def dynamic_tool_limits(self) -> DynamicToolLimits:
+        return self._dynamic_tools.read()
 
     @property
     def agents(self) -> Mapping[str, str]:
@@ -171,6 +177,10 @@ def _parse_map(text: str) -> dict[str, Json]:
     except (ValueError, RecursionError):
         return {}
     return value if isinstance(value, dict) else {}
+
+
+def _parse_limits(text: str) -> DynamicToolLimits:
+    return DynamicToolLimits.from_json(_parse_map(text))
 
 
 def _parse_agents(text: str) -> Mapping[str, str]:

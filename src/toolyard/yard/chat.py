@@ -95,6 +95,7 @@ def _make_installed_prompts(
     yard: "Yard", root: Path, texts: PromptSources, printed: Callable[[], Mapping[str, str]], clock: Clock
 ) -> Callable[[PromptRequest], Awaitable[InstalledPrompt]]:
     """Return what fills requests with the prompts of an installation of VCPToolBox."""
+    from toolyard.vcp.dynamic_tools import ListedTool
     from toolyard.vcp.prompt_files import PromptFiles
     from toolyard.vcp.prompts import InstalledPrompts, PromptPorts
     from toolyard.vcp.similarity import Similarities
@@ -105,6 +106,11 @@ def _make_installed_prompts(
         task=texts.task,
         statics=printed,
         tools=lambda: {f"VCP{spec.name}": spec.prompt_text for spec in texts.specs() if spec.prompt_text},
+        listed_tools=lambda: [
+            ListedTool(spec.name, spec.display_name, spec.description, spec.prompt_text)
+            for spec in texts.specs()
+            if spec.prompt_text
+        ],
         own=texts.own,
         port=lambda: str(yard.plugins.port),
         preprocess=yard.vcp.preprocess,
