@@ -1775,9 +1775,31 @@ CHAT: Final = _now(
       "answer is validated, repaired and returned parsed as well, streamed or not; an assistant may ask for that.")),
 )
 
+PROTOCOLS: Final = _now(
+    ("protocols:matrix", "architecture.md#the-life-of-a-chat-turn",
+     ("Every scenario of the gateway is the same with each protocol of a client, chat completions, Responses or "
+      "Messages, in front of each protocol of a provider.")),
+)
+
 RESPONSES: Final = _now(
     ("responses:create", "responses.md#requests",
-     "POST /v1/responses answers as the official client expects, whole, streamed, and with items of a conversation."),
+     "POST /v1/responses answers as the official client expects, whole and streamed."),
+    ("responses:stored", "responses.md#stored-responses",
+     ("A stored response is got, gone on from and deleted by its key alone; its input is listed; the next request "
+      "brings what tools said before to the model once, and instructions are not carried over.")),
+    ("responses:conversation", "responses.md#stored-responses",
+     "The turns of a conversation follow one another by its id."),
+    ("responses:background", "responses.md#in-the-background",
+     ("A response in the background goes on without its client, can be got, followed from an event on and cancelled, "
+      "and is continued once after a crash without running a tool again.")),
+    ("responses:approvals", "responses.md#approvals",
+     ("A client that lists our server is asked by an approval request item and decides by its answer, whoever answers "
+      "first; a key without the scope approve cannot allow. For any other client the turn waits.")),
+    ("responses:beside", "responses.md#requests",
+     "input_tokens estimates, compact replaces a conversation by a summary that the next request can begin with."),
+    ("responses:socket", "responses.md#over-a-websocket",
+     ("On a WebSocket each response.create is answered by its events, and the newest response stays for the next one, "
+      "until one fails.")),
     ("responses:stream", "responses.md#answers",
      ("The events of a stream come in the documented order with sequence numbers, each item is added, gets its parts "
       "and is done, and the last event repeats all of them.")),
@@ -2139,6 +2161,9 @@ INTEROP: Final = _now(
     ("vcp:one-decision", "vcp.md#one-decision",
      ("toolyard vcp allow shows what all plugins of an installation may reach together and approves each by its "
       "fingerprint; a changed one asks again, and a decision on one of them stays.")),
+    ("confinement:views", "vcp.md#settings-and-keys",
+     ("A program reads a view in place of a file that holds what it must not see; where nothing can be mounted, that "
+      "file cannot be opened, and everything around it can.")),
     ("vcp:check", "vcp.md#what-is-used-in-place",
      "toolyard vcp check says of each plugin, variable, agent, schedule, key and client what becomes of it, and why."),
     ("vcp:dependencies", "vcp.md#what-plugins-need",
@@ -2564,6 +2589,8 @@ MESSAGES: Final = _now(
       "once.")),
     ("anthropic:waits", "messages.md#how-our-tools-appear",
      "While a call waits for an approval a stream is kept alive with pings."),
+    ("anthropic:plain", "messages.md#what-is-translated",
+     "Without tools, a request and its answer pass unchanged to and from a provider that speaks Messages."),
     ("anthropic:tokens", "messages.md#what-is-supported",
      ("POST /v1/messages/count_tokens counts at a provider that can, and elsewhere answers an estimate that says so.")),
     ("anthropic:models", "messages.md#what-is-supported",
@@ -2608,6 +2635,7 @@ REQUIREMENTS: Final[Mapping[str, Requirement]] = _by_id(
     STORAGE_AND_HOSTS_TO_COME,
     CONTAINERS,
     CHAT,
+    PROTOCOLS,
     RESPONSES,
     OFFER,
     REPEATS,

@@ -723,6 +723,14 @@ export interface CommandForm {
   parameters: Record<string, unknown>;
 }
 
+export interface CompactedResponse {
+  id: string;
+  object: "response.compaction";
+  created_at: number;
+  output: Array<Record<string, unknown>>;
+  usage: Record<string, unknown>;
+}
+
 /** The extent to which a program is confined to its access. Levels are ordered: see ``reaches``. */
 export type ConfinementLevel = "none" | "files" | "full";
 
@@ -848,6 +856,12 @@ export interface DeclaredPermissions {
   confinement?: ConfinementLevel;
 }
 
+export interface DeletedResponse {
+  id: string;
+  object: "response";
+  deleted: boolean;
+}
+
 export interface DiskStatus {
   free: number;
   total: number;
@@ -921,6 +935,11 @@ export interface ErrorFields {
   code: string;
   /** Always null; OpenAI's clients expect it in errors of chats. */
   param?: string | null;
+}
+
+export interface Estimate {
+  /** The number was not counted by the provider. */
+  estimate: boolean;
 }
 
 export interface EventStatus {
@@ -1107,6 +1126,20 @@ export interface InputAudioPart {
   input_audio: AudioData;
 }
 
+export interface InputItemList {
+  object: "list";
+  data: Array<Record<string, unknown>>;
+  first_id: string | null;
+  last_id: string | null;
+  has_more: boolean;
+}
+
+export interface InputTokens {
+  object: "response.input_tokens";
+  input_tokens: number;
+  toolyard: Estimate;
+}
+
 export interface InterruptRequest {
   /** As in the request to stop. */
   requestId?: string;
@@ -1268,6 +1301,20 @@ export interface MessagesFault {
   type: string;
   message: string;
   [member: string]: unknown;
+}
+
+export interface MessagesModel {
+  type: "model";
+  id: string;
+  display_name: string;
+  created_at: string;
+}
+
+export interface MessagesModelList {
+  data: Array<MessagesModel>;
+  has_more: boolean;
+  first_id: string | null;
+  last_id: string | null;
 }
 
 export interface MessagesUsage {
@@ -3848,6 +3895,68 @@ export interface Operations {
     };
     result: ResponseObject;
   };
+  /** Estimate the tokens of a request, rather too high than too low. */
+  "POST /v1/responses/input_tokens": {
+    options: {
+      body: ResponsesRequest;
+    };
+    result: InputTokens;
+  };
+  /** Replace a conversation by a summary, which the model of the request writes. */
+  "POST /v1/responses/compact": {
+    options: {
+      body: ResponsesRequest;
+    };
+    result: CompactedResponse;
+  };
+  /** Return a stored response of this key, or the events of one in the background. */
+  "GET /v1/responses/{id}": {
+    options: {
+      path: {
+        id: string;
+      };
+      query?: {
+        /** Its events, of one in the background. */
+        stream?: boolean;
+        /** The number of the last event seen. */
+        starting_after?: number;
+      };
+    };
+    result: ResponseObject;
+  };
+  /** Delete a stored response; one in the background is stopped. */
+  "DELETE /v1/responses/{id}": {
+    options: {
+      path: {
+        id: string;
+      };
+    };
+    result: DeletedResponse;
+  };
+  /** Stop a response in the background, with its model and its tools. */
+  "POST /v1/responses/{id}/cancel": {
+    options: {
+      path: {
+        id: string;
+      };
+    };
+    result: ResponseObject;
+  };
+  /** List the input of a stored response. */
+  "GET /v1/responses/{id}/input_items": {
+    options: {
+      path: {
+        id: string;
+      };
+      query?: {
+        limit?: number;
+        order?: "asc" | "desc";
+        /** The id of the last item of the page before. */
+        after?: string;
+      };
+    };
+    result: InputItemList;
+  };
   /** Complete a chat for a client of Anthropic's Messages; tools that the model calls are run on the server. */
   "POST /v1/messages": {
     options: {
@@ -3868,11 +3977,19 @@ export interface Operations {
   /**
    * List the models of every provider, the built-in guide, and the assistants of this key as `assistant/NAME`.
    *
-   * The models of a provider that does not answer have `"available": false`, and `unavailable` names it.
+   * The models of a provider that does not answer have `"available": false`, and `unavailable` names it. A request
+   * with `anthropic-version` gets them in Anthropic's shape, page by page.
    */
   "GET /v1/models": {
-    options: {};
-    result: ModelList;
+    options: {
+      query?: {
+        /** Of a page, in Anthropic's shape. */
+        limit?: number;
+        after_id?: string;
+        before_id?: string;
+      };
+    };
+    result: ModelList | MessagesModelList;
   };
   /** Return one model by its id, which may contain slashes, or by `PROVIDER/ID`. */
   "GET /v1/models/{id}": {
@@ -3881,7 +3998,7 @@ export interface Operations {
         id: string;
       };
     };
-    result: Model;
+    result: Model | MessagesModel;
   };
   /** List the prompts, variables and assistants in files, and the names in system messages that nothing fills. */
   "GET /v1/prompts": {

@@ -175,19 +175,20 @@ def _check_needs(plugins: Sequence[Plugin], config: Config) -> Iterator[Check]:
             yield Check.warn("plugins", Message("{name}: {reason}", name=plugin.name, reason=reasons), fix)
 
 
-def _check_plugins(plugins: Sequence[Plugin], own_command: OwnCommand) -> Iterator[Check]:
-    """Yield a check for each plugin that cannot be used although it is meant to be, and one for all others.
-
-    Those of a VCPToolBox installation wait for one decision together.
-    """
-    ready = 0
-    together = [plugin for plugin in plugins if plugin.installation and plugin.state in _WAITING]
-    if together:
-        detail = Message(
-            "{count} plugins of {folder} wait for your decision", count=len(together), folder=together[0].installation
+def _check_decision(waiting: Sequence[Plugin], own_command: OwnCommand) -> Iterator[Check]:
+    """Yield a check for plugins of a VCPToolBox installation that wait for one decision together."""
+    if waiting:
+        folder = waiting[0].installation
+        detail = Message("{count} plugins of {folder} wait for your decision", count=len(waiting), folder=folder)
+        yield Check.warn(
+            "plugins", detail, Message("Run: {command}", command=own_command.format("vcp allow", str(folder)))
         )
-        fix = Message("Run: {command}", command=own_command.format("vcp allow", str(together[0].installation)))
-        yield Check.warn("plugins", detail, fix)
+
+
+def _check_plugins(plugins: Sequence[Plugin], own_command: OwnCommand) -> Iterator[Check]:
+    """Yield a check for each plugin that cannot be used although it is meant to be, and one for all others."""
+    ready = 0
+    yield from _check_decision([one for one in plugins if one.installation and one.state in _WAITING], own_command)
     for plugin in plugins:
         fix = ""
         name, reason = plugin.name, plugin.reason

@@ -39,6 +39,8 @@ async def openai_provider(models: Sequence[str] = MODELS, *, tool: str = "LS") -
         if refusal := refuse(request):
             return refusal
         body = await request.json()
+        if "model" not in body:  # a test of the provider finds out what it speaks
+            return web.json_response({"error": {"message": "you must provide a model parameter"}}, status=400)
         one.asked.append(body["model"])
         message = _answer(body, tool)
         finish = "tool_calls" if "tool_calls" in message else "stop"

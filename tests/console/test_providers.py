@@ -13,6 +13,7 @@ from tests.console.openai_provider import KEY, REFUSAL, OpenAiProvider, openai_p
 from tests.console.talking import Talking
 from tests.console.test_shell import foreign_words
 from tests.console.visit import DESKTOP, PHONE, visiting
+from tests.gateway.test_probe import server as speaking
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -86,6 +87,50 @@ async def test_a_provider_is_added_from_a_preset_tested_changed_disabled_and_rem
         assert any("[masked]" in body for body in bodies)
         assert not any(KEY in body for body in bodies)
         assert visit.wrong() == []
+
+
+@pytest.mark.requirement("console:providers", "protocols:probe")
+@pytest.mark.parametrize(("size", "lang"), [(DESKTOP, "en"), (PHONE, "zh")])
+async def test_the_protocol_of_a_provider_is_found_out_shown_and_changed(
+    browser: Browser, server: Host, size: tuple[int, int], lang: str
+) -> None:
+    words = {
+        "en": ("Add provider", "Base URL", "Save", "Edit", "Protocol", "Test"),
+        "zh": ("添加服务", "地址", "保存", "编辑", "协议", "测试"),
+    }
+    add, url, save, edit, protocol, test = words[lang]
+    file = server.home / "config.toml"
+    async with (
+        speaking("/v1/messages") as (address, _),
+        visiting(browser, server, size=size, lang=lang) as visit,
+    ):
+        page, dialog = visit.page, visit.page.get_by_role("dialog")
+        await visit.go("/providers")
+        await page.get_by_role("button", name=add).first.click()
+        await dialog.get_by_role("button", name="Anthropic").click()
+        await expect(dialog.get_by_label(protocol)).to_have_value("anthropic")
+        await dialog.get_by_role("button", name="DeepSeek").click()
+        await expect(dialog.get_by_label(protocol)).to_have_value("")
+        await dialog.get_by_label(url).fill(address)
+        await dialog.get_by_role("button", name=test, exact=True).click()
+        await expect(dialog.get_by_role("note")).to_contain_text("Anthropic Messages")
+        assert await access_faults(page) == []
+        assert await layout_faults(page, phone=size == PHONE) == []
+        assert await foreign_words(page, lang) == []
+        await dialog.get_by_role("button", name=save, exact=True).click()
+        await expect(dialog).to_have_count(0)
+        assert 'protocol = "anthropic"' in file.read_text()
+        await page.get_by_role("button", name=edit, exact=True).first.click()
+        await expect(dialog.get_by_label(protocol)).to_have_value("anthropic")
+        await dialog.get_by_label(protocol).select_option("responses")
+        await dialog.get_by_role("button", name=save, exact=True).click()
+        told = {"en": "it does not speak the protocol 'responses'", "zh": "它不支持协议“responses”"}
+        await expect(dialog.get_by_role("note")).to_contain_text(told[lang])
+        await dialog.get_by_label(protocol).select_option("anthropic")
+        await dialog.get_by_role("button", name=save, exact=True).click()
+        await expect(dialog).to_have_count(0)
+        assert visit.wrong() == []
+    await server.api("PATCH", "/v1/settings", {"values": {"upstreams": None, "default_model": None}})
 
 
 async def _try_to_move(page: Page, card: Locator, elsewhere: OpenAiProvider) -> None:

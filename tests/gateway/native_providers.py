@@ -80,7 +80,10 @@ def to_script(reply: Reply, protocol: Protocol, *, stream: bool = True) -> Scrip
         body = json.dumps(_refusals[protocol](reply)).encode()
         return Script([body], status=reply.status, kind="application/json", headers=headers)
     if not stream:
-        return Script([whole(reply, protocol)], kind="application/json", headers=headers)
+        body = to_body(reply, protocol)
+        if reply.cut_after is not None:
+            return Script([body[: len(body) // 2]], kind="application/json", headers=headers, then="cut")
+        return Script([body], kind="application/json", headers=headers)
     pieces = list(events(reply, protocol))
     if reply.cut_after is not None:
         return Script(pieces[: reply.cut_after], headers=headers, then="cut")
@@ -93,7 +96,7 @@ def events(reply: Reply, protocol: Protocol) -> Iterator[bytes]:
     return makers[protocol](reply)
 
 
-def whole(reply: Reply, protocol: Protocol) -> bytes:
+def to_body(reply: Reply, protocol: Protocol) -> bytes:
     """A reply in one piece."""
     if protocol == "chat":
         return _chat_whole(reply)

@@ -57,6 +57,7 @@ class Gateway:
     chat: Chat
     upstream: Provider
     url: str = ""
+    responses: ResponseTurns | None = None  # when it is served
     ran: list[ToolCall] = field(default_factory=list)  # the calls of the tool Say
 
     def client(self, key: str = "me") -> openai.AsyncOpenAI:
@@ -142,18 +143,20 @@ async def gateway(
         yard.tools.add(FakeTool(say, name="Say"))
         if served:
             idempotent = IdempotentRequests(yard.state.idempotency, Drain(), config.own_command)
-            one.url = await stack.enter_async_context(serve(chat_app(chat, idempotent, Mask(config.secrets))))
+            turns = one.responses = ResponseTurns(chat, yard.state.responses, yard.state.approvals, SystemClock())
+            stack.push_async_callback(turns.close)
+            app = chat_app(chat, idempotent, turns, Mask(config.secrets))
+            one.url = await stack.enter_async_context(serve(app))
         yield one
 
 
-def chat_app(chat: Chat, idempotent: IdempotentRequests, mask: Mask) -> ASGIApp:
+def chat_app(chat: Chat, idempotent: IdempotentRequests, turns: ResponseTurns, mask: Mask) -> ASGIApp:
     """The chat's routes alone; the key is the caller's name."""
     routed = FastAPI()
-    turns = ResponseTurns(chat, lambda: SystemClock().now().timestamp())
     areas = (
         chat_routes.router(chat, idempotent),
-        responses.router(turns, idempotent),
-        message_routes.router(chat, idempotent),
+        responses.router(turns, idempotent, lambda _: True),
+        message_routes.router(chat, idempotent, mask.text),
         models.router(chat),
         passthrough.router(chat, mask.text),
     )
@@ -162,15 +165,17 @@ def chat_app(chat: Chat, idempotent: IdempotentRequests, mask: Mask) -> ASGIApp:
     direct = {
         **chat_routes.direct_answers(chat, idempotent),
         **responses.direct_answers(turns, idempotent),
-        **message_routes.direct_answers(chat, idempotent),
+        **message_routes.direct_answers(chat, idempotent, mask.text),
     }
     app = route_first(routed, direct)
 
     async def named(scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http":
+        if scope["type"] in ("http", "websocket"):
             headers = dict(scope["headers"])
-            name = headers.get(b"authorization", b"Bearer nobody").decode().removeprefix("Bearer ")
-            scope[PRINCIPAL] = Principal(key_id=name, scopes=frozenset({KeyScope.CHAT}))
+            key = headers.get(b"x-api-key") or headers.get(b"authorization", b"Bearer nobody")
+            name = key.decode().removeprefix("Bearer ")
+            scopes = {KeyScope.CHAT, KeyScope.APPROVE} if name == "boss" else {KeyScope.CHAT}
+            scope[PRINCIPAL] = Principal(key_id=name, scopes=frozenset(scopes))
         await app(scope, receive, send)
 
     return named

@@ -7,12 +7,13 @@ import pytest
 from openai.types.responses import Response, ResponseStreamEvent
 from pydantic import TypeAdapter
 
-from tests.gateway.native_providers import Protocol, Reply, ToolUse, events, whole
+from tests.gateway.native_providers import Protocol, Reply, ToolUse, events, to_body
 from toolyard.gateway.faults import ChatFailed
 from toolyard.gateway.protocols.chat_body import NativeRequest
 from toolyard.gateway.protocols.chat_chunks import AnswerReader, fold_chunks
 from toolyard.gateway.protocols.messages.provider_answer import MessagesReader
 from toolyard.gateway.protocols.responses.provider_answer import ResponsesReader
+from toolyard.gateway.reply.chunks import KeptDetails
 
 pytestmark = pytest.mark.requirement("protocols:provider-answer")
 READERS: dict[str, type[AnswerReader]] = {"responses": ResponsesReader, "messages": MessagesReader}
@@ -46,7 +47,7 @@ def streamed(protocol: Protocol, reply: Reply, **more: Any) -> Any:
 
 
 def completed(protocol: Protocol, reply: Reply, **more: Any) -> Any:
-    return json.loads(reader_of(protocol, **more).to_completion(whole(reply, protocol)))
+    return json.loads(reader_of(protocol, **more).to_completion(to_body(reply, protocol)))
 
 
 def data(event: Any) -> bytes:
@@ -64,7 +65,7 @@ def test_the_scripted_responses_are_what_the_official_client_knows() -> None:
             value = json.loads(event.split(b"data: ")[1])
             known.validate_python(value)
             assert value["sequence_number"] == number
-        Response.model_validate(json.loads(whole(reply, "responses")))
+        Response.model_validate(json.loads(to_body(reply, "responses")))
 
 
 def test_the_scripted_messages_are_what_the_official_client_knows() -> None:
@@ -75,7 +76,7 @@ def test_the_scripted_messages_are_what_the_official_client_knows() -> None:
         for value in values:
             if value["type"] != "ping":
                 known.validate_python(value)
-        types.Message.model_validate(json.loads(whole(reply, "messages")))
+        types.Message.model_validate(json.loads(to_body(reply, "messages")))
 
 
 @both
@@ -150,9 +151,9 @@ def test_an_error_in_a_stream_is_one_of_chat(protocol: Protocol) -> None:
     made = chunks_of(read(protocol, list(events(Reply(text="Half", error="Overloaded."), protocol))))
     assert made[-1]["error"]["message"] == "Overloaded."
     assert [one for one in made if "error" in one] == made[-1:]
-    assert json.loads(reader_of(protocol).to_completion(whole(Reply(error="Bad."), protocol)))["error"]["message"] == (
-        "Bad."
-    )
+    assert json.loads(reader_of(protocol).to_completion(to_body(Reply(error="Bad."), protocol)))["error"][
+        "message"
+    ] == ("Bad.")
 
 
 @both
@@ -178,6 +179,14 @@ def test_what_is_no_answer_of_the_protocol_is_told(protocol: Protocol) -> None:
 def test_names_of_tools_are_those_of_the_client(protocol: Protocol) -> None:
     answer = streamed(protocol, FULL, names={"LS": "files.ls"})
     assert [one["function"]["name"] for one in answer["choices"][0]["message"]["tool_calls"]] == ["Say", "files.ls"]
+
+
+def test_reasoning_in_very_many_pieces_takes_no_more_memory_than_its_text() -> None:
+    """A turn keeps 16 MiB of it: the frames of its pieces would be most of that."""
+    kept = KeptDetails()
+    grown = sum(kept.add([{"type": "reasoning.text", "text": "ab", "index": 0, "format": "x"}]) for _ in range(10_000))
+    assert (grown, grown < 21_000) == (len(kept), True)
+    assert kept.to_json() == [{"type": "reasoning.text", "text": "ab" * 10_000, "index": 0, "format": "x"}]
 
 
 # --- servers that send less, or in another order

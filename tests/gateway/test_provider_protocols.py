@@ -20,10 +20,12 @@ from tests.gateway.native_providers import (
 )
 from tests.gateway.serving import Gateway, gateway, request
 from tests.gateway.upstream import Script, provider
+from toolyard.config import load_config
+from toolyard.errors import ConfigError
 from toolyard.gateway.providers.endpoint import Endpoint, add_client_headers, base_address
 from toolyard.gateway.providers.forwarded_answer import Outgoing
 from toolyard.gateway.providers.upstream import HttpUpstream
-from toolyard.gateway.providers.upstreams import Upstreams
+from toolyard.gateway.providers.upstreams import Provider, Upstreams
 from toolyard.provider_settings import Provider as Setting
 from toolyard.provider_settings import ProviderOptions, ProviderProtocol
 
@@ -45,7 +47,7 @@ async def ask(one: Gateway, *, stream: bool, **more: Any) -> tuple[str, str]:
     return choice["message"]["content"], choice["finish_reason"]
 
 
-def said(body: Any) -> str:
+def to_text(body: Any) -> str:
     """All of a request, as one text."""
     return json.dumps(body, ensure_ascii=False)
 
@@ -59,6 +61,11 @@ async def test_a_plain_answer_is_the_same_in_every_protocol(tmp_path: Path, prot
         head = one.upstream.heads[0]
         key = {"messages": head.get("x-api-key")}.get(protocol, one.upstream.keys[0].removeprefix("Bearer "))
         assert (key, head.get("anthropic-version")) == ("sk-the-key", "2023-06-01" if protocol == "messages" else None)
+
+
+async def test_an_answer_without_a_time_has_that_of_its_server(tmp_path: Path) -> None:
+    async with gateway(tmp_path, scripted("messages", Reply(text="x")), settings=using("messages")) as one:
+        assert (await one.complete())["created"] > 1_700_000_000
 
 
 @each
@@ -259,7 +266,7 @@ async def test_fallbacks_mix_protocols_in_the_middle_of_a_turn(
             heard = await one.stream()
             assert (len(one.ran), heard.text.endswith("From the second."), heard.errors) == (1, True, [])
             (sent,) = other.bodies
-            assert (sent["model"], said(sent).count("call_1"), "Hm." in said(sent)) == ("b", 2, False)
+            assert (sent["model"], to_text(sent).count("call_1"), "Hm." in to_text(sent)) == ("b", 2, False)
 
 
 @both
@@ -327,8 +334,6 @@ async def test_a_native_request_goes_to_a_fallback_of_the_same_protocol() -> Non
             name: HttpUpstream(name, each.url, None, options=ProviderOptions(protocol=SETTINGS[protocol]))
             for name, each, protocol in (("one", one, "messages"), ("two", two, "chat"), ("three", three, "messages"))
         }
-        from toolyard.gateway.providers.upstreams import Provider
-
         providers = {name: Provider(upstream) for name, upstream in named.items()}
         upstreams = Upstreams(named["one"], providers, None, {"one/m": ("two/m", "three/m")})
 
@@ -342,7 +347,26 @@ async def test_a_native_request_goes_to_a_fallback_of_the_same_protocol() -> Non
         assert (len(one.bodies), two.bodies, three.bodies) == (3, [], [{"model": "m", "stream": True}])
 
 
-# --- addresses and headers
+# --- settings, addresses and headers
+
+
+def test_protocols_come_from_the_file_and_mistakes_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "config.toml"
+    file.write_text('[upstreams.far]\nurl = "https://x.org"\nprotocol = "anthropic"\n')
+    monkeypatch.setenv("TOOLYARD_UPSTREAM_PROTOCOL", "responses")
+    settings = load_config(tmp_path, tmp_path).settings
+    assert settings.upstreams["far"].options.protocol is ProviderProtocol.ANTHROPIC
+    assert settings.upstreams["far"].to_json()["protocol"] == "anthropic"
+    assert settings.default_provider_options.protocol is ProviderProtocol.RESPONSES
+    for text, told in (
+        ('[upstreams.far]\nurl = "https://x.org"\nprotocol = "messages"', "chat, responses, anthropic"),
+        ('[upstream_options]\nprotocol = "anthropic"', "upstream_protocol"),
+        ('upstream_protocol = "x"', "chat, responses, anthropic"),
+    ):
+        file.write_text(text)
+        monkeypatch.delenv("TOOLYARD_UPSTREAM_PROTOCOL", raising=False)
+        with pytest.raises(ConfigError, match=told):
+            load_config(tmp_path, tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -394,6 +418,6 @@ async def test_a_chat_provider_gets_nothing_of_another_protocol(tmp_path: Path) 
         (await http.ask(json.dumps(body).encode(), stream=False, retry=False)).close()
         (await http.ask(json.dumps({"messages": [asked]}).encode(), stream=False, retry=False)).close()
         await http.close()
-        text = {"role": "assistant", "content": [{"type": "text", "text": "a"}]}
+        text = {"role": "assistant", "content": "a"}
         assert upstream.bodies[0] == {"model": "m", "messages": [messages[0], text, messages[2]]}
         assert upstream.bodies[1] == {"messages": [asked]}  # the client itself speaks chat

@@ -237,6 +237,14 @@ def test_a_conversation_becomes_messages() -> None:
     ]
 
 
+def test_a_block_of_a_client_in_the_system_prompt_stays_there() -> None:
+    block: Any = {"type": "text", "text": "x-anthropic-billing-header: 1"}
+    part = {"type": "native", "protocol": "messages", "item": block}
+    system = {"role": "system", "content": [part, {"type": "text", "text": "Be brief."}]}
+    assert to_messages(body(system, user())).body["system"] == [block, {"type": "text", "text": "Be brief."}]
+    assert input_of(system, user())[0]["content"] == [{"type": "input_text", "text": "Be brief."}]
+
+
 def test_fields_of_chat_become_those_of_messages() -> None:
     schema = {"type": "object"}
     made = to_messages(
@@ -305,6 +313,22 @@ def test_thinking_goes_back_with_its_signature_byte_for_byte() -> None:
         {"type": "thinking", "thinking": "I see.\n", "signature": "Ab/+=="},
         {"type": "text", "text": "Hm."},
         {"type": "tool_use", "id": "call_1", "name": "Look", "input": {}},
+    ]
+
+
+def test_the_thinking_of_several_rounds_is_not_mixed_up() -> None:
+    """A client may send back what several rounds of one answer had: each begins to count anew."""
+    of: Any = {"type": "reasoning.text", "index": 0, "format": "anthropic-claude-v1"}
+    details: Any = [
+        {**of, "text": "One."},
+        {**of, "signature": "a"},
+        {**of, "text": "Two."},
+        {**of, "text": "", "signature": "b"},
+    ]
+    made = messages_of(user(), {"role": "assistant", "content": "Hm.", "reasoning_details": details}, user())
+    assert [(block["thinking"], block["signature"]) for block in made[1]["content"][:2]] == [
+        ("One.", "a"),
+        ("Two.", "b"),
     ]
 
 

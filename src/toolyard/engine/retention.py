@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
-from toolyard.engine import backend_messages, idempotency
+from toolyard.engine import backend_messages, idempotency, responses
 from toolyard.engine.audit import AUDIT_S
 from toolyard.engine.clock import Clock
 from toolyard.engine.idempotency import ENDED as ENDED_REQUESTS
@@ -56,6 +56,7 @@ ENDED: Final[Mapping[str, Sequence[str]]] = {
     call_record.RESULT: (call_record.KEPT,),
     backend_messages.KIND: (backend_messages.KEPT,),
     call_record.CALL: call_record.ENDED,
+    responses.RESPONSE: responses.ENDED,
     task_record.KIND: tuple(state for state in task_record.TaskState if state is not task_record.TaskState.WAITING),
     approval_record.APPROVAL: tuple(state for state in ApprovalState if state is not ApprovalState.PENDING),
     approval_record.RULE: (approval_record.RuleState.REVOKED,),

@@ -26,9 +26,10 @@ from toolyard.gateway.assistant_models import AssistantModels
 from toolyard.gateway.chat_prompt import FilledPrompt, fill_prompt
 from toolyard.gateway.client_request import ChatOptions, ClientRequest, parse_options
 from toolyard.gateway.faults import ChatFailed, ChatFault, bad_request, changed_history, server_stopping
+from toolyard.gateway.offer import estimate_request
 from toolyard.gateway.offer_policy import OfferPolicy, split_alias
 from toolyard.gateway.ports import PromptSources
-from toolyard.gateway.protocols.chat import ChatRendering, ChatWriter
+from toolyard.gateway.protocols.chat import CHAT, ChatRendering, ChatWriter
 from toolyard.gateway.providers.contact import Contact
 from toolyard.gateway.providers.upstreams import Upstreams
 from toolyard.gateway.turns.display import Show
@@ -105,10 +106,35 @@ class Chat:
             return ClientAnswer.from_stored(log)
         if single is not None and not log.is_whole:
             raise single.refuse_late()
-        reader = log.read(log.begun, timeout_s=options.timeout_s)
+        return await self.read(log, rendering, options.timeout_s)
+
+    async def read(self, log: TurnLog, rendering: Rendering, timeout_s: float | None = None) -> ClientAnswer:
+        """Answer with the whole of a turn, as it is rendered."""
+        reader = log.read(log.begun, timeout_s=timeout_s)
         if rendering.is_streamed:
             return await render_stream(rendering, log, reader)
         return await self._complete(rendering, log, reader)
+
+    async def start(self, asked: ClientRequest, patience_s: float) -> TurnLog:
+        """Return the log of a turn that nobody has to read: of one that this request repeats, or of a new one.
+
+        After a reader has left it goes on for its patience. Raises ChatFailed.
+        """
+        options = parse_options(asked, self.rules.show)
+        log = await self._find_or_begin(asked, options, None, CHAT, patience_s)
+        if isinstance(log, StoredResponse):
+            raise TypeError("only a request with a key has a stored answer")
+        return log
+
+    async def estimate_tokens(self, asked: ClientRequest) -> int:
+        """Return an upper estimate of the tokens that a request would send to its model. Raises ChatFailed."""
+        options = parse_options(asked, self.rules.show)
+        plan = await self._planner.plan(asked, options, NO_HISTORY, self.upstreams)
+        return estimate_request(plan.request.body)
+
+    def find_log(self, caller: str, chat: str) -> TurnLog | None:
+        """Return the newest turn of a chat of this caller, while it is remembered."""
+        return self._logs.get(caller, chat)
 
     async def _complete(self, rendering: Rendering, log: TurnLog, reader: LogReader) -> ClientAnswer:
         """Read a turn to its end; a client that would wait for an approval is answered early."""
@@ -151,7 +177,12 @@ class Chat:
     # --- a request finds a log or begins one
 
     async def _find_or_begin(
-        self, asked: ClientRequest, options: ChatOptions, single: SingleRun | None, rendering: Rendering
+        self,
+        asked: ClientRequest,
+        options: ChatOptions,
+        single: SingleRun | None,
+        rendering: Rendering,
+        patience_s: float = 0.0,
     ) -> TurnLog | StoredResponse:
         """Return the log that this request reads: of the turn that it repeats, or of a new one. Raises ChatFailed."""
         if single is not None:
@@ -168,13 +199,13 @@ class Chat:
                     history = log.history
         elif request:
             history = await self._find_stored(asked.caller, request, is_marked=options.is_retry)
-        plan = await self._planner.plan(asked, options, history, self.upstreams)
+        plan = await self._planner.plan(asked, options, history, self.upstreams, asked.turn)
         newer = self._logs.find_repeated(asked.caller, request) if history.rounds else None
         if newer is not None and newer is not log and newer.is_running:
             return newer  # another repetition was faster
         names = LogNames(request=request, handle=options.handle, is_chat_named=bool(options.chat))
         keeper = RepeatKeeper(self._turns, request) if request and self._turns else None
-        patience_s = self.rules.followed_s if options.chat and plan.request.streams else 0.0
+        patience_s = self.rules.followed_s if options.chat and plan.request.streams else patience_s
         return self._begin(Turn(plan, self._ports), names, keeper, patience_s)
 
     async def _begin_single(
@@ -269,6 +300,11 @@ class Chat:
         """Return the models of all providers, then the assistants that a caller may use."""
         models = self.offer_policy.list_models(await self.upstreams.models())
         return [*models, *(await self._assistants.list_models(caller) if self._assistants else ())]
+
+    @property
+    def has_installed_prompts(self) -> bool:
+        """The prompts of an installation are filled, so no request is passed on as it came."""
+        return self._planner.texts.installed is not None
 
     async def fill_prompt(self, text: str, model: str, caller: str) -> FilledPrompt:
         """Return a system message as its model would get it, for people who write one. Raises ChatFailed."""

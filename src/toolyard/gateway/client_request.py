@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Final
 
 from toolyard.gateway.faults import bad_request
@@ -39,6 +39,8 @@ class ClientRequest:
     identity: JsonObject | None = None  # by which it is known when it is sent again; None: its body
     conversation: str = ""  # the client's name of the conversation, where it has one
     is_repeat: bool = False  # the client names its turn, so another request like it is the same one
+    turn: str = ""  # the id of the turn that it begins, where that is known already
+    max_calls: int | None = None  # of our tools in one turn
     own_calls: CallKeys | None = None  # the calls of earlier turns that it carries itself; None: it may have left them
 
     @property
@@ -87,7 +89,7 @@ def parse_options(asked: ClientRequest, usual: Show) -> ChatOptions:
         chat=chat,
         show=Show(form) if form else usual,
         handle=find_handle(body),
-        bounds=parse_bounds(fields, may_approve=asked.may_approve),
+        bounds=replace(parse_bounds(fields, may_approve=asked.may_approve), max_calls=asked.max_calls),
         offer=_offer(fields.get("offer") or headers.get(OFFER_HEADER.lower(), "").lower()),
         reply=reply,
         is_retry=asked.is_repeat or _number(headers.get(RETRY_HEADER, "")) not in (None, 0),

@@ -1,7 +1,8 @@
 """A chat request as it goes to the model, and the forms in which it is sent again.
 
 Clients and most providers say ``max_tokens``. OpenAI's reasoning models refuse that and name ``max_completion_tokens``,
-which others do not know: a request that is refused so is sent again under the other name.
+which others do not know: a request that is refused so is sent again under the other name. Clients of Messages say their
+effort with every request, whatever model it is for: one that knows none is asked again without.
 """
 
 from dataclasses import dataclass, replace
@@ -64,6 +65,16 @@ class ModelRequest:
 _USUAL: Final = "max_tokens"
 _OTHER: Final = "max_completion_tokens"
 _CODES: Final = frozenset({"upstream_400", "upstream_422"})
+
+
+def is_effort_refusal(fault: ChatFault, body: JsonObject) -> bool:
+    """Return whether a provider does not know the effort of a request whose client speaks another protocol."""
+    return fault.code in _CODES and "reasoning_effort" in body and "native" in body and "reasoning" in fault.words
+
+
+def drop_effort(ask: ModelRequest) -> ModelRequest:
+    body = {key: value for key, value in ask.body.items() if key != "reasoning_effort"}
+    return replace(ask, body=body, raw=encode_request(body))
 
 
 def is_token_limit_refusal(fault: ChatFault, body: JsonObject) -> bool:

@@ -8,6 +8,7 @@ than too low, because there is no tokenizer.
 """
 
 import logging
+import re
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,7 +20,7 @@ import orjson
 from toolyard.dialects.plain_name import plain_name
 from toolyard.dialects.tool_specs import to_function_tool
 from toolyard.gateway.tool_calls.jobs import Bounds
-from toolyard.protocol.json import Json, JsonObject
+from toolyard.protocol.json import Json, JsonObject, json_bytes
 from toolyard.protocol.records.assistant_record import Mode
 from toolyard.protocol.requests.marks import CLOSE, END, ESCAPE_CLOSE, ESCAPE_OPEN, OPEN, START
 from toolyard.protocol.tool import Risk, ToolSpec
@@ -212,6 +213,16 @@ def estimate_tokens(text: str) -> int:
         return ceil(len(text) / _ASCII_CHARS)
     ascii_ = len(text.encode("ascii", "ignore"))
     return ceil(ascii_ / _ASCII_CHARS + (len(text.encode("utf-8", "replace")) - ascii_) / _OTHER_BYTES)
+
+
+MEDIA_TOKENS: Final = 1500  # of a picture or a document, whose size is not looked at
+_DATA = re.compile(rb'"data:[^"]{100,}"|"[A-Za-z0-9+/=]{4000,}"')
+
+
+def estimate_request(body: JsonObject) -> int:
+    """Return an upper estimate of the tokens of a chat request: its messages and its tools."""
+    raw, media = _DATA.subn(b'""', json_bytes([body.get("messages"), body.get("tools")]))
+    return estimate_tokens(raw.decode()) + media * MEDIA_TOKENS
 
 
 BETWEEN: Final = "\n\n---\n\n"

@@ -1,6 +1,7 @@
 """The ASGI application of one Yard: its routes, their dependencies, and the security middleware in front."""
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass
 from http import HTTPStatus
 from pathlib import Path
@@ -99,6 +100,7 @@ class AppParts:
     state_check: StateCheck
     body_s: float = BODY_S
     chat: Chat | None = None
+    responses: ResponseTurns | None = None  # beside the chat
     more: tuple[Routes, ...] = ()  # routes of others
 
 
@@ -132,7 +134,6 @@ def make_api(yard: Yard, parts: AppParts) -> FastAPI:
         separate_input_output_schemas=False,
     )
     access, metrics, drain = parts.access, parts.metrics, parts.drain
-    turns = ResponseTurns(parts.chat, lambda: parts.clock.now().timestamp()) if parts.chat else None
     stored_chats = Conversations(yard.state.store, parts.clock)
     areas: tuple[Routes, ...] = (
         tools.router(yard, parts.idempotent),
@@ -174,15 +175,14 @@ def make_api(yard: Yard, parts: AppParts) -> FastAPI:
         events.router(yard, parts.feed, access, parts.pushes),
         files.router(parts.links),
         pages.router(app),
-        *(_make_chat_routers(parts.chat, turns, parts.idempotent, yard) if parts.chat and turns else ()),
+        *(_make_chat_routers(parts.chat, parts.responses, parts, yard) if parts.chat and parts.responses else ()),
         *parts.more,
     )
     for area in areas:
         # Not include_router: it builds every route a second time, which takes half as long as starting the server.
         app.router.routes.extend(area.routes)
     app.state.rules = AccessRules(({"/openapi.json": ANY_KEY}, *(area.rules for area in areas)))
-    direct = _list_direct_answers(parts.chat, turns, parts.idempotent) if parts.chat and turns else {}
-    app.state.direct_answers = direct
+    app.state.direct_answers = _list_direct_answers(parts, yard.mask.text)
     app.add_api_websocket_route("/{path:path}", _deny_unknown_websocket)
     _add_exception_handlers(app, drain, yard.config.home)
     _add_openapi(app)
@@ -192,21 +192,22 @@ def make_api(yard: Yard, parts: AppParts) -> FastAPI:
     return app
 
 
-def _list_direct_answers(chat: Chat, turns: ResponseTurns, idempotent: IdempotentRequests) -> DirectAnswers:
+def _list_direct_answers(parts: AppParts, mask: Callable[[str], str]) -> DirectAnswers:
+    chat, turns, idempotent = parts.chat, parts.responses, parts.idempotent
+    if chat is None or turns is None:
+        return {}
     return {
         **chats.direct_answers(chat, idempotent),
         **responses.direct_answers(turns, idempotent),
-        **messages.direct_answers(chat, idempotent),
+        **messages.direct_answers(chat, idempotent, mask),
     }
 
 
-def _make_chat_routers(
-    chat: Chat, turns: ResponseTurns, idempotent: IdempotentRequests, yard: Yard
-) -> tuple[Routes, ...]:
+def _make_chat_routers(chat: Chat, turns: ResponseTurns, parts: AppParts, yard: Yard) -> tuple[Routes, ...]:
     return (
-        chats.router(chat, idempotent),
-        responses.router(turns, idempotent),
-        messages.router(chat, idempotent),
+        chats.router(chat, parts.idempotent),
+        responses.router(turns, parts.idempotent, parts.access.is_still_valid),
+        messages.router(chat, parts.idempotent, yard.mask.text),
         models.router(chat),
         prompts.router(yard, chat),
         passthrough.router(chat, yard.mask.text),

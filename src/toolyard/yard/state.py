@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from toolyard.engine.audit import Audit
     from toolyard.engine.idempotency import Idempotency
     from toolyard.engine.recovery import RecoveryReport
+    from toolyard.engine.responses import KeptResponses
     from toolyard.engine.retention import Retention, SweepResult
     from toolyard.engine.schedules import Schedules
     from toolyard.engine.tasks import Tasks
@@ -91,6 +92,7 @@ class State:
         self._stops: list[Callable[[], Awaitable[None]]] = []  # of those that begin calls
         self._closes: list[Callable[[], Awaitable[None]]] = []
         self._resettled: set[asyncio.Task[None]] = set()  # keeps references
+        self.is_alive: IsAlive = is_owner_alive  # as of the last recovery
 
     @cached_property
     def tasks(self) -> "Tasks":
@@ -135,6 +137,12 @@ class State:
         return self._own(Turns(self.store, self._basis.clock, owner=self.journal.owner, mask=self._basis.mask))
 
     @cached_property
+    def responses(self) -> "KeptResponses":
+        from toolyard.engine.responses import KeptResponses
+
+        return self._own(KeptResponses(self.store, self._basis.clock, owner=self.journal.owner, mask=self._basis.mask))
+
+    @cached_property
     def schedules(self) -> "Schedules":
         from toolyard.engine.schedules import Schedules
 
@@ -171,6 +179,7 @@ class State:
         if alive is None:
             is_embedded = isinstance(self.store, SqliteStore)
             alive = make_home_liveness(self._basis.config.home) if is_embedded else is_owner_alive
+        self.is_alive = alive
         recovery = Recovery(self, self._basis.clock, takes_over=self._outlives, is_detached=self._is_detached)
         report = await recovery.recover(alive)
         for approval in report.waiting:

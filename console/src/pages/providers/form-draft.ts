@@ -1,9 +1,11 @@
 /** The fields of the form as they are typed, and the table of a provider that they mean. */
-import { formatLines, MASK, parseLines, toProviderUrl, type Provider, type Table } from "./provider";
+import { formatLines, MASK, parseLines, plainProtocol, toProviderUrl, type Provider, type Table } from "./provider";
 
 export interface FormDraft {
   name: string;
   url: string;
+  /** Empty: what the test finds. */
+  protocol: string;
   key: string;
   /** “yes”: the stored key is removed. */
   removeKey: string;
@@ -28,6 +30,7 @@ export function toDraft(provider: Provider | null): FormDraft {
   return {
     name: provider?.name ?? "",
     url: table.url,
+    protocol: provider ? (table.protocol ?? "chat") : "",
     key: "",
     removeKey: "",
     models: (table.models ?? []).join("\n"),
@@ -43,8 +46,13 @@ export function toDraft(provider: Provider | null): FormDraft {
   };
 }
 
-/** The table, or what is wrong. Secrets that were not typed anew keep their mask. */
-export function toTable(draft: FormDraft, stored: Provider | null, taken: readonly string[]): Table | Problem {
+/** The table, or what is wrong. Secrets that were not typed anew keep their mask. `found`: the protocol of a test. */
+export function toTable(
+  draft: FormDraft,
+  stored: Provider | null,
+  taken: readonly string[],
+  found: string | null = null,
+): Table | Problem {
   if (!draft.url.trim()) return "url";
   const url = toProviderUrl(draft.url);
   if (!url) return "badUrl";
@@ -59,6 +67,7 @@ export function toTable(draft: FormDraft, stored: Provider | null, taken: readon
   const keys = toWords(draft.keys);
   return {
     url,
+    protocol: plainProtocol(draft.protocol || found),
     key: draft.key.trim() || (stored?.table.key && !draft.removeKey ? MASK : ""),
     models: toWords(draft.models),
     keys: keys.length ? keys : (stored?.table.keys ?? []),

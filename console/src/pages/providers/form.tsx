@@ -6,7 +6,7 @@ import { draftOf, setDraft } from "../../lib/drafts";
 import { showToast } from "../../lib/toast";
 import { Button } from "../../ui/button";
 import { Dialog } from "../../ui/dialog";
-import { TextArea, TextField } from "../../ui/field";
+import { Select, TextArea, TextField } from "../../ui/field";
 import { Fault } from "../../ui/state";
 import { NUMBERS, toDraft, toTable, type FormDraft, type Problem } from "./form-draft";
 import { PresetNotes, PresetPicker } from "./preset-picker";
@@ -17,6 +17,7 @@ import {
   modelId,
   pickModel,
   presetOf,
+  PROTOCOLS,
   renameValues,
   storeValues,
   titleOf,
@@ -60,24 +61,34 @@ export function ProviderForm({
   };
   const setUrl = (url: string) => {
     const isOwn = draft.name !== "" && draft.name !== freeName(providers, draft.url);
-    set({ url, ...(provider || isOwn ? {} : { name: url ? freeName(providers, url) : "" }) });
+    const protocol = presetOf(url) === preset ? draft.protocol : (presetOf(url)?.protocol ?? "");
+    set({
+      url,
+      ...(provider ? {} : { protocol }),
+      ...(provider || isOwn ? {} : { name: url ? freeName(providers, url) : "" }),
+    });
   };
   const failed = (error: unknown) => (fault.value = error as ApiError);
   const name = provider?.name === "" ? "" : draft.name;
   const isRenamed = provider !== null && name !== provider.name;
-  const check = async (): Promise<ReturnType<typeof storeValues> | null> => {
+  const valuesOf = (found: string | null) => {
     const table = toTable(
       draft,
       provider,
       providers.map((one) => one.name),
+      found,
     );
     problem.value = typeof table === "string" ? table : null;
     if (typeof table === "string") return null;
-    const values = isRenamed
+    return isRenamed
       ? renameValues(providers, provider.name, name, table, defaultModel, fallbacks)
       : storeValues(providers, name, table);
+  };
+  const check = async (): Promise<ReturnType<typeof storeValues> | null> => {
+    const values = valuesOf(null);
+    if (!values) return null;
     if (!tested.value) tested.value = await probe(name, values);
-    return values;
+    return valuesOf(tested.value.protocol);
   };
   const save = async () => {
     fault.value = null;
@@ -175,6 +186,16 @@ export function ProviderForm({
           {...text("name")}
         />
       )}
+      <Select
+        label={t.protocol}
+        help={t.protocolHelp}
+        value={draft.protocol}
+        options={[
+          ...(provider ? [] : [{ value: "", name: t.protocolFound }]),
+          ...Object.entries(PROTOCOLS).map(([value, name]) => ({ value, name, given: true })),
+        ]}
+        onInput={(protocol) => set({ protocol })}
+      />
       <details class="fold" open={["headers", "query", "former"].includes(problem.value ?? "")}>
         <summary>{t.advanced}</summary>
         <div class="stack">

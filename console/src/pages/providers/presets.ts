@@ -10,6 +10,8 @@ export interface Preset {
   url: string;
   /** The same service for other countries; its keys are different ones. */
   abroad?: string;
+  /** What it speaks, if not chat. */
+  protocol?: "responses" | "anthropic";
   /** The page that gives out keys; without one, none is needed. */
   keys?: string;
   /** Good first models, best first; only if the provider lists them. */
@@ -25,6 +27,7 @@ export const PRESETS: readonly Preset[] = [
     id: "openai",
     name: "OpenAI",
     url: "https://api.openai.com/v1",
+    protocol: "responses",
     keys: "https://platform.openai.com/api-keys",
     prefer: ["gpt-5-mini", "gpt-5", "gpt-4.1-mini", "gpt-4o-mini"],
   },
@@ -32,6 +35,7 @@ export const PRESETS: readonly Preset[] = [
     id: "anthropic",
     name: "Anthropic",
     url: "https://api.anthropic.com/v1",
+    protocol: "anthropic",
     keys: "https://console.anthropic.com/settings/keys",
     prefer: ["claude-sonnet", "claude-haiku"],
   },

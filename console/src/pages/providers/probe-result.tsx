@@ -5,6 +5,7 @@ import { revealHidden } from "../../lib/hidden-characters";
 import { messageIn } from "../../lib/messages";
 import { MessageText } from "../../ui/message-text";
 import { Notice } from "../../ui/state";
+import { PROTOCOLS } from "./provider";
 import { words } from "./words";
 
 const SHOWN = 12;
@@ -28,6 +29,11 @@ export function ProbeResult({ result }: { result: UpstreamTestResult }) {
     <Notice tone="good">
       <strong>{result.models.length ? t.modelsFound(result.models.length) : t.noModels}</strong>{" "}
       <span class="faint">{t.answered(formatDuration(result.ms / 1000))}</span>
+      {result.protocol && (
+        <p class="faint">
+          {t.speaks} <span data-given>{PROTOCOLS[result.protocol]}</span>
+        </p>
+      )}
       {result.models.length > 0 && (
         <div class="providers-names">
           {result.models.slice(0, SHOWN).map((name) => (

@@ -67,6 +67,25 @@ describe("providers of the settings", () => {
     });
   });
 
+  it("stores the protocol, of the one without a name as a setting of its own", () => {
+    const table = { url: "https://x.org", protocol: "anthropic" };
+    expect(storeValues([], "far", table)).toEqual({ upstreams: { far: table } });
+    const values = storeValues([], "", table);
+    expect(values).toEqual({
+      upstream_url: "https://x.org",
+      upstream_key: null,
+      upstream_options: null,
+      upstream_protocol: "anthropic",
+    });
+    const stored = listProviders([setting("upstream_url", "https://x.org"), setting("upstream_protocol", "anthropic")]);
+    expect(stored[0]!.table).toEqual(table);
+    expect(storeValues(stored, "", { url: "https://x.org" })).toMatchObject({ upstream_protocol: null });
+    expect(removeValues(stored, "", null, {})).toMatchObject({ upstream_protocol: null });
+    expect(
+      listProviders([setting("upstream_url", "https://x.org"), setting("upstream_protocol", "chat")])[0]!.table,
+    ).toEqual({ url: "https://x.org" });
+  });
+
   it("renames one in its place, and leads to it what led to it", () => {
     const fallbacks = { "gpt-5": ["far/gpt-5", "local/qwen3:8b"], "far/x": ["gpt-5"], farther: ["z"] };
     const table = { ...providers[2]!.table, former_names: ["first", "near"] };

@@ -8,8 +8,16 @@ export const MASK = "[masked]";
 /** Where a key without an address belongs. */
 const DEFAULT_URL = "https://api.openai.com/v1";
 
+/** What providers speak, by its names; a provider without one is asked in chat. */
+export const PROTOCOLS = {
+  chat: "OpenAI Chat Completions",
+  responses: "OpenAI Responses",
+  anthropic: "Anthropic Messages",
+} as const;
+
 export interface Table {
   url: string;
+  protocol?: string;
   key?: string | null;
   models?: readonly string[];
   keys?: string | readonly string[];
@@ -50,16 +58,20 @@ export function listProviders(settings: readonly StoredSetting[]): Provider[] {
   const options = valueOf<Partial<Table>>(settings, "upstream_options") ?? {};
   if (!url && !key && !options.keys) return named;
   const set = settings.find((one) => /^upstream_(url|key)$/.test(one.name) && one.source === "env");
-  const table = clean({ url: url ?? DEFAULT_URL, key, ...options });
+  const protocol = plainProtocol(valueOf<string>(settings, "upstream_protocol") ?? "");
+  const table = clean({ url: url ?? DEFAULT_URL, key, protocol, ...options });
   return [{ name: "", table, variable: set?.variable ?? "" }, ...named];
 }
 
 /** The changes that store a provider in place of the one of the same name. */
 export function storeValues(providers: readonly Provider[], name: string, table: Table): Values {
-  const { url, key, ...options } = clean(table);
+  const { url, key, protocol, ...options } = clean(table);
   const upstream_options = Object.keys(options).length ? options : null;
-  if (!name && providers.some((one) => !one.name && one.variable)) return { upstream_options };
-  if (!name) return { upstream_url: url, upstream_key: key ?? null, upstream_options };
+  const unnamed = providers.find((one) => !one.name);
+  // A variable may set it as well, and then cannot be changed here: what has not changed is not sent.
+  const own = protocol === unnamed?.table.protocol ? {} : { upstream_protocol: protocol ?? null };
+  if (!name && unnamed?.variable) return { upstream_options, ...own };
+  if (!name) return { upstream_url: url, upstream_key: key ?? null, upstream_options, ...own };
   const named = providers.filter((one) => one.name).map((one): [string, Table] => [one.name, one.table]);
   return { upstreams: Object.fromEntries(new Map([...named, [name, { ...clean(table), url }]])) };
 }
@@ -100,7 +112,10 @@ export function removeValues(
   defaultModel: string | null,
   fallbacks: Fallbacks,
 ): Values {
-  if (!name) return { upstream_url: null, upstream_key: null, upstream_options: null };
+  if (!name) {
+    const own = providers.some((one) => !one.name && one.table.protocol) ? { upstream_protocol: null } : {};
+    return { upstream_url: null, upstream_key: null, upstream_options: null, ...own };
+  }
   const rest = providers.filter((one) => one.name && one.name !== name);
   const taken = new Set(rest.map((one) => one.name));
   const former = providers.find((one) => one.name === name)?.table.former_names ?? [];
@@ -115,6 +130,11 @@ export function removeValues(
     ...(defaultModel && leads(defaultModel) ? { default_model: null } : {}),
     ...(Object.keys(fallbacks).length ? { fallbacks: kept.length ? Object.fromEntries(kept) : null } : {}),
   };
+}
+
+/** A protocol as it is stored: chat needs no word. */
+export function plainProtocol(protocol: string | null | undefined): string {
+  return protocol && protocol !== "chat" ? protocol : "";
 }
 
 /** A table without what is not set. A masked list of further keys is kept as it is. */

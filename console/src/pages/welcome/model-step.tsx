@@ -15,6 +15,7 @@ import {
   listProviders,
   modelId,
   pickModel,
+  plainProtocol,
   presetOf,
   storeValues,
   titleOf,
@@ -54,12 +55,14 @@ export function ModelStep({ settings, next, skip, back, onSaved }: StepProps & {
     if (!address) return;
     if (address !== url) setDraft(KEPT, { url: address, key }); // the person sees what is asked
     const name = freeName(providers, address);
-    const values = storeValues(providers, name, { url: address, key: key.trim() });
+    const table = { url: address, key: key.trim(), protocol: preset?.protocol };
     const sent = peekDraft<Draft>(KEPT);
-    const result = anyway && tested.value ? tested.value : await probe(name, values);
+    const result = anyway && tested.value ? tested.value : await probe(name, storeValues(providers, name, table));
     if (sent !== peekDraft<Draft>(KEPT)) return; // something else was typed meanwhile
     tested.value = result;
     if (!result.ok && !anyway) return;
+    const protocol = preset?.protocol ?? plainProtocol(result.protocol);
+    const values = storeValues(providers, name, { ...table, protocol });
     const model = valueOf<string>(settings, "default_model") ? "" : pickModel(result.models, preset);
     await api("/v1/settings", {
       method: "PATCH",

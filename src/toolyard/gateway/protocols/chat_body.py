@@ -1,4 +1,4 @@
-"""What the writers of requests share: a chat request read part by part, and names and ids that a provider takes.
+"""The common part of the writers of requests: a chat request part by part, and names and ids that a provider takes.
 
 Beside OpenAI's own fields a chat request may carry ``reasoning_details`` in messages, and what only another protocol
 has a word for: ``native`` parts, tools and fields (``NATIVE``). Each writer takes those of its own protocol, unchanged,
@@ -11,10 +11,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from toolyard.gateway.reply.chunks import DETAILS, KeptDetails
 from toolyard.protocol.json import Json, JsonObject
 
 NATIVE: Final = "native"
-DETAILS: Final = "reasoning_details"
 EMPTY_SCHEMA: Final[JsonObject] = {"type": "object", "properties": {}}
 _MAX_WORD = 64  # characters of a name or an id, which every provider takes
 _NO_WORD = re.compile(r"[^A-Za-z0-9_-]")
@@ -81,12 +81,15 @@ def is_native(part: JsonObject) -> bool:
 
 
 def drop_native(body: JsonObject) -> JsonObject:
-    """Return a request for a provider that speaks chat: without what only another protocol has a word for."""
+    """Return a request for a provider that speaks chat: without what only another protocol has a word for.
+
+    Not every server takes texts as parts, or marks for a cache.
+    """
     if not isinstance(body.get(NATIVE), dict):
         return body
     made = {key: value for key, value in body.items() if key != NATIVE}
     made["messages"] = [_drop_native_parts(message) for message in objects(body.get("messages"))]
-    if tools := [tool for tool in objects(body.get("tools")) if not is_native(tool)]:
+    if tools := [_unmark(tool) for tool in objects(body.get("tools")) if not is_native(tool)]:
         return {**made, "tools": [*tools]}
     for key in ("tools", "tool_choice", "parallel_tool_calls"):
         made.pop(key, None)
@@ -94,10 +97,19 @@ def drop_native(body: JsonObject) -> JsonObject:
 
 
 def _drop_native_parts(message: JsonObject) -> JsonObject:
-    made = {key: value for key, value in message.items() if key not in (NATIVE, DETAILS)}
-    if isinstance(content := message.get("content"), list):
-        made["content"] = [part for part in content if not isinstance(part, dict) or not is_native(part)]
+    made = {key: value for key, value in _unmark(message).items() if key not in (NATIVE, DETAILS)}
+    if calls := objects(message.get("tool_calls")):
+        made["tool_calls"] = [_unmark(call) for call in calls]
+    if isinstance(message.get("content"), list):
+        parts = [_unmark(part) for part in objects(message["content"]) if not is_native(part)]
+        is_text = all(part.keys() == {"type", "text"} for part in parts)
+        between = "" if message.get("role") == "assistant" else "\n\n"
+        made["content"] = between.join([str(part["text"]) for part in parts]) if is_text else [*parts]
     return made
+
+
+def _unmark(value: JsonObject) -> JsonObject:
+    return {key: inner for key, inner in value.items() if key != "cache_control"}
 
 
 def content_parts(content: Json) -> list[JsonObject]:
@@ -161,25 +173,10 @@ def split_call(call: JsonObject) -> tuple[str, str, bool]:
 
 
 def merge_details(details: Json) -> list[JsonObject]:
-    """Return reasoning whose pieces are joined by their index: texts grow, of anything else the last piece counts."""
-    made: list[JsonObject] = []
-    at: dict[tuple[str, int], JsonObject] = {}
-    for piece in objects(details):
-        index = piece.get("index")
-        place = (str(piece.get("type")), index) if isinstance(index, int) else None
-        whole = at.get(place) if place else None
-        if whole is None:
-            made.append(whole := dict(piece))
-            if place:
-                at[place] = whole
-            continue
-        for key, value in piece.items():
-            before = whole.get(key)
-            if key in ("text", "summary", "data") and isinstance(before, str) and isinstance(value, str):
-                whole[key] = before + value
-            elif value is not None:
-                whole[key] = value
-    return made
+    """Return reasoning whose pieces are joined."""
+    kept = KeptDetails()
+    kept.add(details)
+    return kept.to_list()
 
 
 def place_details(message: JsonObject, others: list[JsonObject]) -> Iterator[JsonObject]:

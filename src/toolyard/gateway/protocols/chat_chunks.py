@@ -1,4 +1,4 @@
-"""What the readers of answers share: a provider's answer as chat chunks, from a stream of events or one object.
+"""The common part of the readers of answers: an answer as chat chunks, from a stream of events or one object.
 
 A reader numbers the text, the reasoning, the calls and the native items of an answer in their order (``index`` of the
 details): with that the writer of the next request puts them back in it. A stream ends with its own last event. Without
@@ -8,8 +8,9 @@ it no finish reason is passed on, so it counts as cut.
 from typing import Final
 
 from toolyard.gateway.faults import no_completion
-from toolyard.gateway.protocols.chat_body import DETAILS, NATIVE, NativeRequest, as_object, merge_details, objects
+from toolyard.gateway.protocols.chat_body import NATIVE, NativeRequest, as_object, merge_details, objects
 from toolyard.gateway.providers.provider_json import MAX_UNSTREAMED_PARTS, parse_provider_json
+from toolyard.gateway.reply.chunks import DETAILS
 from toolyard.gateway.sse import data_of
 from toolyard.protocol.json import Json, JsonObject, json_bytes
 

@@ -1,4 +1,4 @@
-"""How a provider that speaks another protocol than chat is asked: the path, and both translations.
+"""The translations for providers that speak another protocol than chat, and the paths of all protocols.
 
 Models of one protocol differ in what they take. A request that is refused for its form is written once more with less,
 and so are the next ones for its model (``MAX_MODELS`` are remembered).

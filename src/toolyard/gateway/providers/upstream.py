@@ -13,6 +13,7 @@ import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 from importlib import import_module
 from types import MappingProxyType
@@ -108,6 +109,14 @@ def _apply_limits(limits: Limits, options: ProviderOptions) -> Limits:
     )
 
 
+def _read_date(text: str) -> int:
+    """Return the time of an answer; 0 if its server does not say it."""
+    try:
+        return max(int(parsedate_to_datetime(text).timestamp()), 0)
+    except (ValueError, OverflowError):
+        return 0
+
+
 async def _in_thread(size: int, function: Callable[..., T], *arguments: Any) -> T:
     """Return what a function does with a request of ``size`` bytes; in a thread if it takes a while."""
     return await asyncio.to_thread(function, *arguments) if size > _AT_ONCE else function(*arguments)
@@ -201,7 +210,7 @@ class HttpUpstream:
         self, request: NativeRequest, translation: Translation, *, stream: bool, retry: bool, on_wait: WaitListener
     ) -> Answer:
         def read(response: "aiohttp.ClientResponse") -> HttpAnswer:
-            reader = translation.read(self.name, request, int(time.time()))
+            reader = translation.read(self.name, request, _read_date(response.headers.get("Date", "")))
             return TranslatedAnswer(self.name, response, self._limits, self._fair, reader)
 
         data = encode_request(request.body)

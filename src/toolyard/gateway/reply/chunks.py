@@ -1,7 +1,7 @@
 """Chunks of a streamed answer: their common head, what is kept of them, and a complete answer as chunks."""
 
 from dataclasses import dataclass, field
-from typing import NamedTuple, TypeGuard
+from typing import Final, NamedTuple, TypeGuard
 
 from toolyard.gateway.faults import no_completion
 from toolyard.gateway.providers.provider_json import parse_provider_json
@@ -99,6 +99,63 @@ class KeptValue:
             return self.text
         value: Json = json_value(b"[" + self._data + b"]" if self._kind is list else bytes(self._data))
         return value
+
+
+DETAILS: Final = "reasoning_details"  # of a message or delta
+_TEXTS: Final = {"reasoning.text": "text", "reasoning.summary": "summary"}  # kinds of reasoning, and their text
+
+
+class KeptDetails:
+    """Reasoning that comes in pieces: those of one text have one index, and a signature ends it."""
+
+    __slots__ = ("_details", "_open", "_size")
+
+    def __init__(self) -> None:
+        self._details: list[tuple[JsonObject, str, bytearray]] = []  # without their text, its key, and the text
+        self._open: dict[tuple[str, int, str], int] = {}  # places of those whose text may go on
+        self._size = 0
+
+    def __len__(self) -> int:
+        """Return its size in bytes."""
+        return self._size
+
+    def add(self, pieces: Json) -> int:
+        """Add the next pieces; return by how many bytes the value has grown."""
+        before = self._size
+        for piece in pieces if isinstance(pieces, list) else ():
+            if isinstance(piece, dict):
+                self._add_piece(piece)
+        return self._size - before
+
+    def _add_piece(self, piece: JsonObject) -> None:
+        kind, index = str(piece.get("type")), piece.get("index")
+        key = _TEXTS.get(kind, "")
+        text = piece.get(key) if key else None
+        data = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else b""
+        rest = {name: value for name, value in piece.items() if name != key}
+        place = (kind, index if isinstance(index, int) else -1, str(piece.get("id")))
+        at = self._open.get(place)
+        if at is None:
+            at = len(self._details)
+            self._details.append((rest, key, bytearray()))
+            self._size += entry_bytes() + len(json_bytes(rest))
+            if key and place[1] >= 0:
+                self._open[place] = at
+        elif news := {name: value for name, value in rest.items() if self._details[at][0].get(name) != value}:
+            self._details[at][0].update(news)
+            self._size += len(json_bytes(news))
+        self._details[at][2].extend(data)
+        self._size += len(data)
+        if piece.get("signature"):
+            self._open.pop(place, None)
+
+    def to_list(self) -> list[JsonObject]:
+        return [
+            {**rest, key: text.decode("utf-8", "surrogatepass")} if key else rest for rest, key, text in self._details
+        ]
+
+    def to_json(self) -> Json:
+        return [*self.to_list()]
 
 
 def add_usage(one: JsonObject, other: JsonObject) -> JsonObject:

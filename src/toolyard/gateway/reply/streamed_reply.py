@@ -12,7 +12,7 @@ from enum import Enum, auto
 from typing import Final
 
 from toolyard.gateway.faults import ChatFailed, ChatFault, describe_provider, unreadable_answer
-from toolyard.gateway.reply.chunks import Chunk, KeptValue, add_usage, entry_bytes, read_text
+from toolyard.gateway.reply.chunks import DETAILS, Chunk, KeptDetails, KeptValue, add_usage, entry_bytes, read_text
 from toolyard.gateway.reply.model_reply import ReplyContext, is_client_first, parse_object
 from toolyard.gateway.sse import data_of
 from toolyard.gateway.tool_calls.native_calls import NativeCalls
@@ -74,7 +74,7 @@ class StreamedReply:
         self.usage: JsonObject = {}
         self._text, self._visible_text = KeptValue(), KeptValue()
         self._calls = NativeCalls()
-        self._more: dict[str, KeptValue] = {}  # further fields of the message, such as reasoning
+        self._more: dict[str, KeptValue | KeptDetails] = {}  # further fields of the message, such as reasoning
         self._kept = context.kept  # bytes, but for those of the text and the calls
         self._events = 0
         self.finish: str | None = None
@@ -309,7 +309,7 @@ class StreamedReply:
         for key, value in delta.items():
             if key not in _SEPARATE and value is not None:
                 if key not in self._more:
-                    self._more[key] = KeptValue()
+                    self._more[key] = KeptDetails() if key == DETAILS and isinstance(value, list) else KeptValue()
                     self._kept += entry_bytes(key)
                 self._kept += self._more[key].add(value)
 

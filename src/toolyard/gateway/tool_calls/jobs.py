@@ -234,6 +234,15 @@ _MOST = 1000  # tools that a client may name
 class Bounds:
     tools: frozenset[str] | None = None  # their names; None: all
     mode: Mode = Mode.ASK
+    max_calls: int | None = None  # in one turn
+
+    def limit(self, jobs: "list[Job]", before: int) -> "list[Job]":
+        """Return the jobs; those over the number of calls tell the model so. ``before`` of them have run."""
+        if self.max_calls is None:
+            return jobs
+        problem = Message("This request allows {most} calls, and they have run: answer now.", most=self.max_calls)
+        left = max(0, self.max_calls - before)
+        return [*jobs[:left], *(replace(job, call=None, problem=problem) for job in jobs[left:])]
 
     def apply(self, job: Job, spec_of: Callable[[str], ToolSpec | None]) -> Job:
         """Return the job, or one that tells the model why it was refused."""

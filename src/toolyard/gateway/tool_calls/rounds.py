@@ -27,7 +27,6 @@ Rounds = list[list[Json]]
 """The messages that each round added."""
 CallKeys = frozenset[tuple[str, str]]
 """Native calls by their id and the name of their tool: some providers give every first call the same id."""
-FED_BACK: Final = "mcptoolu_"  # begins the ids of calls of ours that clients get as blocks, and send back
 _CUTS: Final = (16_384, 8_192, 4_096, 2_048, 1_024, 512)  # characters of one text that are left, tried in this order
 _KEPT_KEYS = ("role", "content", "tool_calls", "tool_call_id", "name")  # reasoning is of no use in a later turn
 

@@ -13,7 +13,13 @@ from typing import Final
 from toolyard.gateway.chat_prompt import detect_language
 from toolyard.gateway.faults import ChatFailed, broken_answer, encode_request, oversized_answer
 from toolyard.gateway.media_parts import NOTE, Model, may_refuse_media, part_kinds, replace_parts
-from toolyard.gateway.model_request import ModelRequest, is_token_limit_refusal, rename_token_limit
+from toolyard.gateway.model_request import (
+    ModelRequest,
+    drop_effort,
+    is_effort_refusal,
+    is_token_limit_refusal,
+    rename_token_limit,
+)
 from toolyard.gateway.offer_policy import is_tool_refusal
 from toolyard.gateway.providers.answer import MAX_UNSTREAMED, Answer, ProviderWait
 from toolyard.gateway.reply.chunks import Chunk, Head, to_events
@@ -62,6 +68,9 @@ class Dialogue:
                 text_form = self._plan.text_form
                 if is_token_limit_refusal(failed.fault, self.request.body):
                     self._use_request(rename_token_limit(self.request))
+                    return await self.open()
+                if is_effort_refusal(failed.fault, self.request.body):
+                    self._use_request(drop_effort(self.request))
                     return await self.open()
                 if text_form is None or not is_tool_refusal(failed.fault):
                     raise

@@ -67,7 +67,8 @@ class ToolWork:
             names=request.offer.names,
             cut=reply.finish == native_calls.CUT,
         )
-        return [self._bounds.apply(job, self._tools.spec).with_chat(self._chat) for job in (*ours, *written)]
+        jobs = [self._bounds.apply(job, self._tools.spec).with_chat(self._chat) for job in (*ours, *written)]
+        return self._bounds.limit(jobs, len(self.calls_run))
 
     def _own_calls(self, reply: Reply) -> list[JsonObject]:
         """Return the native calls of a reply that are ours to answer."""

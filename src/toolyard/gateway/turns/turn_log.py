@@ -46,6 +46,7 @@ What outlives this process is the matter of the log's keeper (``turn_keeper``).
 
 import asyncio
 from collections import OrderedDict, deque
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum, auto
 from itertools import islice
@@ -172,6 +173,7 @@ class TurnLog:
         self.begun = self.cursor  # the cursor before the first event of this turn
         self._patience_s = patience_s
         self._readers: set[LogReader] = set()
+        self._listener: Callable[[Entry], None] | None = None
         self._news, self._room, self.has_ended = asyncio.Event(), asyncio.Event(), asyncio.Event()
         self._timer: asyncio.TimerHandle | None = None
         self._last: TurnEvent | None = None
@@ -241,9 +243,16 @@ class TurnLog:
         self._last = event
         for reader in self._readers:
             reader.behind += size
+        if self._listener is not None:
+            for entry in added:
+                self._listener(entry)
         if self._size > MAX_LOG and self.is_streamed:
             self._drop_beginning()
         self._news.set()
+
+    def listen(self, listener: Callable[[Entry], None]) -> None:
+        """Tell each further entry at once to one who is no reader: the turn waits for none of those."""
+        self._listener = listener
 
     def to_entries(self, event: TurnEvent) -> list[Entry]:
         """Return what is kept of an event. Each chunk is an entry of its own, so that a cursor names exactly what a

@@ -22,7 +22,7 @@ from typing import Final
 import orjson
 
 from toolyard.gateway.reply.chunks import read_text
-from toolyard.gateway.tool_calls.rounds import FED_BACK, CallKeys, Rounds, call_keys, fit_rounds
+from toolyard.gateway.tool_calls.rounds import CallKeys, Rounds, call_keys, fit_rounds
 from toolyard.protocol.json import Json, JsonObject
 from toolyard.protocol.requests.marks import START
 
@@ -96,7 +96,7 @@ class TurnMemory:
     def recall(self, caller: str, messages: list[Json], nonce: str | None = None) -> RecalledMessages:
         """Put the rounds before each answer of ours that a client sends back; the same list when there are none.
 
-        A turn whose calls the client carries itself is left as it came.
+        A turn whose native calls the client carries itself is left as it came.
         """
         self._make_room()
         rounds_at: dict[int, list[Json]] = {}
@@ -111,7 +111,7 @@ class TurnMemory:
                 continue
             key = _key(caller, questions[index], read_text(message.get("content")))
             stored = self._turns.get(key)
-            if stored is None or key in used_keys or stored.calls & carried or _has_own_rounds(messages[:index]):
+            if stored is None or key in used_keys or stored.calls & carried:
                 continue
             room -= len(stored.content)
             if room < 0:
@@ -135,16 +135,6 @@ class TurnMemory:
     def _drop(self, key: bytes) -> None:
         stored = self._turns.pop(key, None)
         self.size -= len(stored.content) if stored else 0
-
-
-def _has_own_rounds(before: list[Json]) -> bool:
-    """Return whether a client that was shown our calls has sent them back before an answer."""
-    for message in reversed(before):
-        if not isinstance(message, dict) or message.get("role") not in ("assistant", "tool"):
-            return False
-        if str(message.get("tool_call_id")).startswith(FED_BACK):
-            return True
-    return False
 
 
 def last_question(messages: list[Json]) -> str:

@@ -305,11 +305,13 @@ class Plugins:
     ) -> tuple[CommandLine, Fingerprint] | CommandProblem:
         """Return the command and its fingerprint: the earlier ones, while nothing that matters was touched."""
         same = before and (plugin.raw_manifest, plugin.config) == (before.raw_manifest, before.config)
+        programs = self._programs_of_shipped if plugin.origin is Origin.SHIPPED else self._programs
+        python = self._home / PYTHON_FOLDER / "bin/python"
+        if plugin.origin is Origin.VCP:
+            programs = programs.with_python(python)
+            same = same and not (before and before.command and _is_other_python(before.command.argv[0], python))
         if same and before and before.command and before.fingerprint and before.fingerprint.is_current():
             return before.command, before.fingerprint
-        programs = self._programs_of_shipped if plugin.origin is Origin.SHIPPED else self._programs
-        if plugin.origin is Origin.VCP:
-            programs = programs.with_python(self._home / PYTHON_FOLDER / "bin/python")
         line = f"node {shlex.quote(manifest.script)}" if plugin.is_in_process else manifest.command_line
         command = resolve_command(line, plugin.folder, shell=manifest.shell, programs=programs)
         if isinstance(command, CommandProblem):
@@ -336,6 +338,14 @@ class Plugins:
             known = compute_fingerprint(modules, manifest=b"", command="", shell=False, named=named, config={})
             self._host_code = known
         return known
+
+
+def _is_other_python(program: str, python: Path) -> bool:
+    """Return whether a program is a Python in whose place another one has been installed, or removed, since."""
+    is_own = os.path.basename(os.path.dirname(os.path.dirname(program))) in (".venv", "venv")
+    if not os.path.basename(program).startswith("python") or is_own or program == str(python):
+        return not os.access(program, os.X_OK)
+    return os.access(python, os.X_OK)
 
 
 def _review_reason(state: PluginState, command: str) -> str:

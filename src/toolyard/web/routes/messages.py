@@ -1,6 +1,12 @@
-"""Anthropic's Messages over HTTP: ``/v1/messages`` and the count of a request's tokens."""
+"""Anthropic's Messages over HTTP: ``/v1/messages`` and the count of a request's tokens.
 
+A request that involves no tool goes to a provider that speaks Messages as it came.
+"""
+
+from collections.abc import Callable
+from contextlib import closing
 from functools import partial
+from http import HTTPStatus
 from typing import Any
 
 from fastapi import Request, Response
@@ -8,16 +14,21 @@ from fastapi import Request, Response
 from toolyard.gateway.chats import Chat
 from toolyard.gateway.client_request import ClientRequest
 from toolyard.gateway.faults import ChatFailed
+from toolyard.gateway.native_requests import is_plain, make_outgoing, speaks
+from toolyard.gateway.offer_policy import split_alias
 from toolyard.gateway.protocols.messages.client_answer import MessagesRendering
-from toolyard.gateway.protocols.messages.client_request import MessagesRequest, read_messages_request
+from toolyard.gateway.protocols.messages.client_request import BETA_HEADER, MessagesRequest, read_messages_request
 from toolyard.gateway.protocols.messages.token_count import estimate_input_tokens
+from toolyard.gateway.providers.forwarded_answer import Outgoing
 from toolyard.gateway.turns.display import Show
 from toolyard.gateway.turns.rendering import render_failure
 from toolyard.protocol.json import JsonObject
+from toolyard.provider_settings import ProviderProtocol
 from toolyard.web.chat_response import ChatResponse
 from toolyard.web.idempotency import KEY, KEY_HELP, IdempotentRequests
 from toolyard.web.responses import json_response, parse_object
 from toolyard.web.routes.chats import answer_chat
+from toolyard.web.routes.passthrough import ForwardedResponse
 from toolyard.web.routing import DirectAnswers, Routes
 from toolyard.web.schemas.components import refer_to
 from toolyard.web.schemas.messages import MessagesAnswer, MessagesBody, MessagesError, TokenCount
@@ -25,6 +36,8 @@ from toolyard.web.security.middleware import REQUEST_ID
 from toolyard.web.security.request_head import MESSAGES_PATH
 from toolyard.web.security.scope import Scope, get_principal
 
+Mask = Callable[[str], str]
+_PROTOCOL = ProviderProtocol.ANTHROPIC
 ESTIMATED: dict[str, str] = {"X-Toolyard-Estimate": "true"}  # the tokens were not counted by the provider
 _BODY: dict[str, Any] = {
     "required": True,
@@ -48,13 +61,13 @@ _ANSWER: dict[int | str, dict[str, Any]] = {
 }
 
 
-def router(chat: Chat, idempotent: IdempotentRequests) -> Routes:
+def router(chat: Chat, idempotent: IdempotentRequests, mask: Mask) -> Routes:
     routes = Routes("/v1", tag="chat")
 
     @routes.post("/messages", openapi_extra=_REQUEST, responses=_ANSWER, response_model=None, scope=Scope.CHAT)
     async def create(request: Request) -> Response:
         """Complete a chat for a client of Anthropic's Messages; tools that the model calls are run on the server."""
-        return await _create(chat, idempotent, request)
+        return await _create(chat, idempotent, mask, request)
 
     @routes.post(
         "/messages/count_tokens",
@@ -67,33 +80,41 @@ def router(chat: Chat, idempotent: IdempotentRequests) -> Routes:
     async def count_tokens(request: Request) -> Response:
         """Count the tokens of a request. With `X-Toolyard-Estimate: true` they are estimated: the provider has no
         count."""
-        return await _count(request)
+        return await _count(chat, mask, request)
 
     return routes
 
 
-def direct_answers(chat: Chat, idempotent: IdempotentRequests) -> DirectAnswers:
-    return {MESSAGES_PATH: partial(_create, chat, idempotent)}
+def direct_answers(chat: Chat, idempotent: IdempotentRequests, mask: Mask) -> DirectAnswers:
+    return {MESSAGES_PATH: partial(_create, chat, idempotent, mask)}
 
 
-async def _create(chat: Chat, idempotent: IdempotentRequests, request: Request) -> Response:
-    body = parse_object(await request.body())
+async def _create(chat: Chat, idempotent: IdempotentRequests, mask: Mask, request: Request) -> Response:
+    raw = await request.body()
+    body = parse_object(raw)
+    rendering = _render(request, body)
+    principal = get_principal(request.scope)
     try:
         read = read_messages_request(body, request.headers)
+        rendering = _render(request, body, read)
+        asked = ClientRequest(
+            read.body,
+            caller=principal.caller,
+            headers=request.headers,
+            show=Show.EVENTS if read.lists_server else None,
+            may_approve=principal.can_approve,
+            key_offer=principal.offer,
+            identity=read.identity,
+            conversation=read.conversation,
+            own_calls=read.own_calls,
+        )
+        if KEY in request.headers or not await is_plain(chat, asked, _PROTOCOL):
+            return await answer_chat(chat, idempotent, request, asked, rendering)
     except ChatFailed as failed:
-        return ChatResponse(render_failure(_render(request, body), failed.fault))
-    principal = get_principal(request.scope)
-    asked = ClientRequest(
-        read.body,
-        caller=principal.caller,
-        headers=request.headers,
-        show=Show.EVENTS if read.lists_server else None,
-        may_approve=principal.can_approve,
-        key_offer=principal.offer,
-        identity=read.identity,
-        conversation=read.conversation,
-    )
-    return await answer_chat(chat, idempotent, request, asked, _render(request, body, read))
+        return ChatResponse(render_failure(rendering, failed.fault))
+    outgoing = _make_outgoing("/messages", raw, body, read, mask, request)
+    making = chat.upstreams.forward(split_alias(str(read.body.get("model") or ""))[0], outgoing, _PROTOCOL)
+    return ForwardedResponse(making, mask, chat, rendering)
 
 
 def _render(request: Request, body: JsonObject, read: MessagesRequest | None = None) -> MessagesRendering:
@@ -105,10 +126,26 @@ def _render(request: Request, body: JsonObject, read: MessagesRequest | None = N
     )
 
 
-async def _count(request: Request) -> Response:
-    body = parse_object(await request.body())
+def _make_outgoing(
+    path: str, raw: bytes, body: JsonObject, read: MessagesRequest, mask: Mask, request: Request
+) -> Callable[[str], Outgoing]:
+    betas = request.headers.get(BETA_HEADER)
+    same = raw if read.native_body is body else b""
+    return make_outgoing(path, same, read.native_body, mask, {BETA_HEADER: betas} if betas else {})
+
+
+async def _count(chat: Chat, mask: Mask, request: Request) -> Response:
+    raw = await request.body()
+    body = parse_object(raw)
     try:
-        read_messages_request(body, request.headers)
+        read = read_messages_request(body, request.headers)
+        model = split_alias(str(read.body.get("model") or ""))[0]
+        if await speaks(chat, model, _PROTOCOL):
+            outgoing = _make_outgoing("/messages/count_tokens", raw, body, read, mask, request)
+            with closing(await chat.upstreams.forward(model, outgoing, _PROTOCOL)) as counted:
+                answer = b"".join([piece async for piece in counted.pieces()])
+            return Response(answer, media_type="application/json")
     except ChatFailed as failed:
-        return ChatResponse(render_failure(_render(request, body), failed.fault))
+        if failed.fault.status not in (HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED):
+            return ChatResponse(render_failure(_render(request, body), failed.fault.mask_secrets(mask)))
     return json_response({"input_tokens": estimate_input_tokens(body)}, headers=ESTIMATED)

@@ -16,8 +16,10 @@ from starlette.types import Send
 
 from toolyard.gateway.chats import Chat
 from toolyard.gateway.faults import ChatFailed, ChatFault, server_stopping
+from toolyard.gateway.protocols.chat import CHAT
 from toolyard.gateway.providers.forwarded_answer import ForwardedAnswer
 from toolyard.gateway.providers.passthrough import FORM, Incoming, PassThrough
+from toolyard.gateway.turns.rendering import Rendering
 from toolyard.message import Message
 from toolyard.web.chat_response import ChatResponse
 from toolyard.web.refusal import not_found
@@ -118,11 +120,17 @@ _KINDS = (
 
 
 class ForwardedResponse(ChatResponse):
-    __slots__ = ("_chat", "_forwarding", "_mask")
+    __slots__ = ("_chat", "_forwarding", "_mask", "_rendering")
 
-    def __init__(self, making: Coroutine[Any, Any, ForwardedAnswer], mask: Callable[[str], str], chat: Chat) -> None:
-        """``chat`` ends it when the server stops."""
-        self._forwarding, self._mask, self._chat = making, mask, chat
+    def __init__(
+        self,
+        making: Coroutine[Any, Any, ForwardedAnswer],
+        mask: Callable[[str], str],
+        chat: Chat,
+        rendering: Rendering = CHAT,
+    ) -> None:
+        """``chat`` ends it when the server stops; ``rendering`` writes its faults."""
+        self._forwarding, self._mask, self._chat, self._rendering = making, mask, chat, rendering
         self._sending, self._is_client_gone, self._is_ending = None, False, False
 
     async def _send(self, send: Send) -> None:
@@ -144,15 +152,19 @@ class ForwardedResponse(ChatResponse):
                 if not kind.startswith(_EVENTS):
                     _log.warning("%s, so the client connection is closed", fault.message)
                     return  # without an end, so the server closes the connection
-                await send({"type": "http.response.body", "body": fault.to_event(), "more_body": True})
+                await send({"type": "http.response.body", "body": self._write_event(fault), "more_body": True})
         self._is_ending = True
         await send({"type": "http.response.body", "body": b""})
+
+    def _write_event(self, fault: ChatFault) -> bytes:
+        name = b"" if self._rendering is CHAT else b"event: error\n"
+        return b"%bdata: %b\n\n" % (name, self._rendering.write_fault(fault))
 
     def _find_fault(self, failed: ChatFailed) -> ChatFault:
         return server_stopping() if self._chat.is_stopping else failed.fault.mask_secrets(self._mask)
 
     async def _refuse(self, send: Send, fault: ChatFault) -> None:
-        body = fault.to_bytes()
+        body = self._rendering.write_fault(fault)
         headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
         if fault.retry_after:
             headers.append((b"retry-after", fault.retry_after.encode("latin-1")))

@@ -56,3 +56,17 @@ class MessagesError(BaseModel):
     type: Literal["error"]
     error: MessagesFault
     request_id: str = ""
+
+
+class MessagesModel(BaseModel):
+    type: Literal["model"]
+    id: str
+    display_name: str
+    created_at: str
+
+
+class MessagesModelList(BaseModel):
+    data: list[MessagesModel]
+    has_more: bool
+    first_id: str | None
+    last_id: str | None

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import BaseModel, Field
 
 from toolyard.web.schemas.common import OpenModel
 
@@ -27,3 +27,35 @@ class ResponseObject(OpenModel):
     model: str
     output: list[dict[str, Any]]
     usage: dict[str, Any] | None = None
+
+
+class DeletedResponse(BaseModel):
+    id: str
+    object: Literal["response"]
+    deleted: bool
+
+
+class InputItemList(BaseModel):
+    object: Literal["list"]
+    data: list[dict[str, Any]]
+    first_id: str | None
+    last_id: str | None
+    has_more: bool
+
+
+class Estimate(BaseModel):
+    estimate: Annotated[bool, Field(description="The number was not counted by the provider.")]
+
+
+class InputTokens(BaseModel):
+    object: Literal["response.input_tokens"]
+    input_tokens: int
+    toolyard: Estimate
+
+
+class CompactedResponse(BaseModel):
+    id: str
+    object: Literal["response.compaction"]
+    created_at: int
+    output: list[dict[str, Any]]
+    usage: dict[str, Any]

@@ -207,7 +207,8 @@ def _require_attempt(failures: AttemptLimiter, address: str) -> None:
 
 
 def _unauthorized_refusal(message: str) -> Refusal:
-    return Refusal(HTTPStatus.UNAUTHORIZED, message, headers={"WWW-Authenticate": "Bearer"})
+    headers = {"WWW-Authenticate": "Bearer", "x-should-retry": "false"}  # Claude Code would try again for a minute
+    return Refusal(HTTPStatus.UNAUTHORIZED, message, headers=headers)
 
 
 def is_same_secret(left: str, right: str) -> bool:

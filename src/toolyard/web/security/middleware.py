@@ -226,6 +226,8 @@ class _ResponseSender:
             if own.get(b"content-type", b"").startswith(_EVENT_STREAM) and b"x-accel-buffering" not in own:
                 more.append(_UNBUFFERED)
             cors = response_headers(self._head, self._policy, self._rule)
+            if self._head.speaks_messages:
+                more.append((b"request-id", self.id.encode()))  # where Anthropic's clients look for it
             message["headers"] = [*message["headers"], *more, (b"x-request-id", self.id.encode()), *cors]
         await self._send(message)
 

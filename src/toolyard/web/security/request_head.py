@@ -3,7 +3,7 @@
 Behind a trusted proxy, client address, scheme and host are those that the proxy names. X-Forwarded-For, -Proto, -Host
 and -Prefix are read, and ``Forwarded`` (RFC 7239) in a request without any of them: most proxies pass a client's own
 ``Forwarded`` on unchanged. Of several values the last is that of the nearest proxy. Below the path of ``public_url``
-that path is removed, unless the proxy has done so.
+that path is removed, unless the proxy has done so. What clients make of a base URL is in ``ways_in``.
 """
 
 import re
@@ -19,8 +19,10 @@ from starlette.types import Scope as AsgiScope
 from toolyard.message import Message
 from toolyard.protocol.manifests.permissions import unmap_address
 from toolyard.web.refusal import Refusal
+from toolyard.web.security.ways_in import find_route
 
 MESSAGES_PATH: Final = "/v1/messages"
+ANTHROPIC_VERSION: Final = "anthropic-version"  # a header that its clients send with every request
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 _SCHEMES = {"ws": "http", "wss": "https"}
 _LOCAL = ("127.0.0.1", "localhost", "[::1]")
@@ -156,7 +158,7 @@ class RequestHead:
     @property
     def speaks_messages(self) -> bool:
         """True for a client of Anthropic's Messages: it reads errors in that shape."""
-        return self.path.startswith(MESSAGES_PATH) or bool(self.get("anthropic-version"))
+        return self.path.startswith(MESSAGES_PATH) or bool(self.get(ANTHROPIC_VERSION))
 
     @property
     def content_type(self) -> str:
@@ -203,7 +205,9 @@ def read_head(scope: AsgiScope, policy: HostPolicy) -> RequestHead:
     )
     if policy.is_trusted_proxy(peer):
         head = _apply_forwarding(head, policy)
-    return head if head.public is None else _apply_public_address(head, head.public)
+    head = head if head.public is None else _apply_public_address(head, head.public)
+    path = find_route(head.method, head.path)
+    return head if path == head.path else replace(head, path=path, raw_path=quote(path).encode())
 
 
 def apply_head(head: RequestHead, scope: AsgiScope) -> None:

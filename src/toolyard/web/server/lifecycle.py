@@ -17,6 +17,7 @@ from toolyard.config import Config
 from toolyard.engine.clock import Clock, SystemClock
 from toolyard.engine.ownership import OwnerLock
 from toolyard.gateway.media_links import MediaLinks
+from toolyard.gateway.protocols.responses.response_turns import ResponseTurns
 from toolyard.hosts.open_yard import open_yard
 from toolyard.mcp.mount import McpMount
 from toolyard.plugins.long_work.static_plugins import StaticValues
@@ -261,6 +262,7 @@ class Server:
             self.yard, clock=clock, static=self._static_placeholders, printed=self._static_outputs,
             mask=self.yard.mask, links=self.links,
         )  # fmt: skip
+        self.responses = ResponseTurns(self.chat, self.yard.state.responses, self.yard.state.approvals, clock)
         self._mcp = McpMount(
             self.yard,
             mcp_servers.get_caller,
@@ -285,6 +287,7 @@ class Server:
             cookie=f"toolyard_{self.address.port}",  # browsers send cookies to every port of a machine
             body_s=self.options.body_s,
             chat=self.chat,
+            responses=self.responses,
             links=self.links,
             state_check=self.state_check,
             more=(
@@ -319,6 +322,7 @@ class Server:
         """Cancel the work that outlasted the grace period; it is still answered."""
         await self.idempotent.close()
         await self.chat.stop_running(EXIT_S)
+        await self.responses.close()
         await self.chat.close()
         await self.yard.calls.stop()
         await wait_until_done(self._wait_idle(), EXIT_S)
@@ -346,6 +350,7 @@ class Server:
         while True:
             if not self._is_shared:  # hosts that share a database recover each other by their leases
                 await self.yard.plugins.adopt((await self.yard.state.recover()).left)
+            await self.responses.resume(self.yard.state.is_alive)  # after their turns and calls
             if passed >= _SWEEP_S or (fits and await self.yard.state.is_over_size_limit()):
                 passed = 0.0
                 fits = (await self.yard.state.sweep()).fits  # if not, an early sweep would find nothing to remove

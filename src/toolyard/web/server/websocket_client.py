@@ -28,7 +28,7 @@ _CLOSE_S = 30.0  # for a dropped client to read the rest
 _POLL_S = 5.0
 TOO_SLOW: Final = 1013
 INVALID_MESSAGE: Final = 1008
-_SIGNED_OUT = 1008
+SIGNED_OUT = 1008
 
 EncodeEvent = Callable[[ClientEvent], list[str]]
 ReceiveMessage = Callable[[JsonObject], Awaitable[bool]]
@@ -99,7 +99,7 @@ class WebSocketClient:
         """Return when the session has ended or the key is removed."""
         while self._access.is_still_valid(self._principal):  # noqa: ASYNC110 the end of a session raises no event
             await asyncio.sleep(_POLL_S)
-        return _SIGNED_OUT
+        return SIGNED_OUT
 
 
 async def deny_websocket(socket: WebSocket, status: HTTPStatus, problem: str) -> None:

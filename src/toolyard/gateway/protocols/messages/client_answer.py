@@ -35,7 +35,6 @@ from toolyard.gateway.protocols.messages.client_request import FORMAT, PROTOCOL,
 from toolyard.gateway.protocols.messages.errors import error_object
 from toolyard.gateway.reply.chunks import Chunk, Head, read_text
 from toolyard.gateway.sse import data_of
-from toolyard.gateway.tool_calls.rounds import FED_BACK
 from toolyard.gateway.turns.display import write_approvals
 from toolyard.gateway.turns.rendering import JsonAnswer, Writer
 from toolyard.gateway.turns.turn_events import (
@@ -446,7 +445,7 @@ class MessageEvents:
             self._open_block({"type": "text", "text": ""})
         self._shown += 1
         named = str(data.get("id") or "")
-        id_ = f"{FED_BACK}{named[-24:] or f'{self._chat[-20:]}_{self._shown}'}"
+        id_ = f"mcptoolu_{named[-24:] or f'{self._chat[-20:]}_{self._shown}'}"
         self._ours.append((named, id_))
         given: Json = {} if self._rendering.is_streamed else data.get("arguments") or {}
         block: JsonObject = {"type": "mcp_tool_use", "id": id_, "name": data.get("tool"), "server_name": SERVER}

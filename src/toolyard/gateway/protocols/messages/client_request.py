@@ -16,6 +16,7 @@ from typing import Final
 from toolyard.gateway.client_request import EXTENSION, OFFER_HEADER
 from toolyard.gateway.faults import ChatFailed, bad_request
 from toolyard.gateway.offer_policy import ALIASES, split_alias
+from toolyard.gateway.tool_calls.rounds import CallKeys
 from toolyard.gateway.vcp_blocks import PAYLOAD
 from toolyard.message import Message
 from toolyard.protocol.json import Json, JsonObject, json_bytes
@@ -29,6 +30,7 @@ _LONG_CONTEXT: Final = "[1m]"  # which Claude Code appends to the name of a mode
 _BILLING: Final = "x-anthropic-billing-header:"  # differs in each request, and would spoil another provider's cache
 _NO_RESULT: Final = "(no result)"
 _CHOICES: Final = {"auto": "auto", "any": "required", "none": "none"}
+_EFFORTS: Final = {"xhigh": "high", "max": "high"}  # others have the same name
 _TAKEN: Final = frozenset(
     {
         *("model", "messages", "system", "max_tokens", "stream", "temperature", "top_p", "stop_sequences"),
@@ -40,11 +42,13 @@ _TAKEN: Final = frozenset(
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MessagesRequest:
     body: JsonObject  # of the chat request
+    native_body: JsonObject  # the request as it came, without what is for us
     identity: JsonObject  # by which it is known when it is sent again
     conversation: str
     is_streamed: bool
     lists_server: bool  # calls of ours are to be blocks
     hides_thinking: bool  # it asks for none that it could read
+    own_calls: CallKeys | None  # the calls of ours that it sends back; None: there are none
 
 
 def read_messages_request(body: JsonObject, headers: Mapping[str, str]) -> MessagesRequest:
@@ -54,14 +58,25 @@ def read_messages_request(body: JsonObject, headers: Mapping[str, str]) -> Messa
         raise bad_request(Message("'stream' must be true or false"))
     servers = _list_servers(body)
     thinking = _object(body.get("thinking"), "thinking")
+    conversation = _Conversation(body)
     return MessagesRequest(
-        body=_to_chat_body(body, headers, servers),
+        body=_to_chat_body(body, headers, servers, conversation),
+        native_body=_without_ours(body, servers),
         identity={PROTOCOL: _identify(body)},
         conversation=headers.get(SESSION_HEADER, ""),
         is_streamed=is_streamed is True,
         lists_server=any(map(_is_ours, servers)),
         hides_thinking=thinking.get("type") == "disabled" or thinking.get("display") == "omitted",
+        own_calls=frozenset(conversation.ours.items()) or None,
     )
+
+
+def _without_ours(body: JsonObject, servers: list[JsonObject]) -> JsonObject:
+    if EXTENSION not in body and not any(map(_is_ours, servers)):
+        return body
+    made = {key: value for key, value in body.items() if key not in (EXTENSION, "mcp_servers")}
+    others: list[Json] = [one for one in servers if not _is_ours(one)]
+    return made | ({"mcp_servers": others} if others else {})
 
 
 def _identify(body: JsonObject) -> JsonObject:
@@ -73,8 +88,9 @@ def _identify(body: JsonObject) -> JsonObject:
     return known
 
 
-def _to_chat_body(body: JsonObject, headers: Mapping[str, str], servers: list[JsonObject]) -> JsonObject:
-    conversation = _Conversation(body)
+def _to_chat_body(
+    body: JsonObject, headers: Mapping[str, str], servers: list[JsonObject], conversation: "_Conversation"
+) -> JsonObject:
     made: JsonObject = {"messages": conversation.messages, "stream": True}
     made["stream_options"] = {"include_usage": True}
     if name := _model(body, lists_server=any(map(_is_ours, servers))):
@@ -89,7 +105,7 @@ def _to_chat_body(body: JsonObject, headers: Mapping[str, str], servers: list[Js
     made |= _to_tools(body, conversation.referenced)
     output = _object(body.get("output_config"), "output_config")
     if isinstance(effort := output.get("effort"), str):
-        made["reasoning_effort"] = effort
+        made["reasoning_effort"] = _EFFORTS.get(effort, effort)
     made |= _to_response_format(body, output)
     fields: JsonObject = {key: value for key, value in body.items() if key not in _TAKEN and value is not None}
     if others := [one for one in servers if not _is_ours(one)]:
@@ -196,7 +212,7 @@ class _Conversation:
     def __init__(self, body: JsonObject) -> None:
         self.messages: list[Json] = []
         self.referenced: set[str] = set()  # the tools that searches of the client have found
-        self._ours: set[str] = set()  # ids of calls of ours that the client sends back
+        self.ours: dict[str, str] = {}  # the tools of our calls that the client sends back, by their ids
         self._add_system(body.get("system"), "system")
         given = _list(body.get("messages"), "messages")
         if not given:
@@ -276,10 +292,10 @@ class _Conversation:
             if kind == "mcp_tool_use" and block.get("server_name") == SERVER:
                 said = self._end_round(said)
                 id_ = _text(block.get("id"), f"{place}.id")
-                self._ours.add(id_)
+                self.ours[id_] = _text(block.get("name"), f"{place}.name")
                 said.results[id_] = ""
                 said.add_call(id_, block, place)
-            elif kind == "mcp_tool_result" and block.get("tool_use_id") in self._ours:
+            elif kind == "mcp_tool_result" and block.get("tool_use_id") in self.ours:
                 id_ = str(block["tool_use_id"])
                 said.results[id_] = self._to_result(block, place)[0]
             else:

@@ -54,7 +54,7 @@ _SYSTEM: Final = ("system", "developer")
 
 
 class Thinking(IntEnum):
-    """How a model takes its effort."""
+    """The kinds of thinking, by which a model takes its effort."""
 
     NONE = 0
     BUDGET = 1
@@ -63,7 +63,7 @@ class Thinking(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Allowances:
-    """What a model takes; the newest take everything but the sampling."""
+    """The kinds of fields that a model takes; the newest take all but the sampling."""
 
     max_tokens: int = DEFAULT_TOKENS
     thinking: Thinking = Thinking.ADAPTIVE
@@ -126,7 +126,7 @@ def to_messages(body: JsonObject, allowed: Allowances = Allowances()) -> NativeR
     if body.get("cache_control"):
         made["cache_control"] = body["cache_control"]
     made |= _to_output(body)
-    if "thinking" not in fields:
+    if not is_client_native:  # whose own fields say it
         made = merge_fields(made, _to_thinking(body, made, allowed))
     made = merge_fields(made, fields)
     if allowed.sampling and as_object(made.get("thinking")).get("type") not in ("enabled", "adaptive"):
@@ -151,7 +151,11 @@ def _split_system(messages: list[JsonObject]) -> tuple[list[JsonObject], list[Js
 
 
 def _text_blocks(message: JsonObject) -> list[JsonObject]:
-    return [block for part in content_parts(message.get("content")) if (block := _to_text(part))]
+    return [
+        block
+        for part in content_parts(message.get("content"))
+        if (block := native_item(part, PROTOCOL) or _to_text(part))
+    ]
 
 
 def _to_output(body: JsonObject) -> JsonObject:
@@ -350,7 +354,7 @@ def _place_system(turns: _Turns, *, keeps: bool) -> _Turns:
         follows_user = at > 0 and turns[at - 1][0] == "user"
         precedes_user = at + 1 < len(turns) and turns[at + 1][0] == "user"
         if role == "system" and not (keeps and follows_user and not precedes_user):
-            made.append(("user", [{**block, "text": f"<system>\n{block['text']}\n</system>"} for block in blocks]))
+            made.append(("user", [{**block, "text": f"<system>\n{block.get('text')}\n</system>"} for block in blocks]))
         else:
             made.append((role, blocks))
     return _join_turns(made)

@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 
 import orjson
 
-from toolyard.gateway.client_request import EXTENSION, SHOW_HEADER
+from toolyard.gateway.client_request import CHAT_HEADER, EXTENSION, SHOW_HEADER
 from toolyard.gateway.faults import bad_request
 from toolyard.gateway.offer_policy import split_alias
 from toolyard.gateway.protocols.chat_body import as_list, as_object, objects
@@ -33,8 +33,9 @@ _OWN: Final = frozenset(
 )  # fmt: skip
 _UNIMPORTANT: Final = ("stream", "stream_options", "client_metadata")  # for whether a request is the same
 _LOGPROBS: Final = "message.output_text.logprobs"
-_TURN_HEADER: Final = "x-codex-turn-metadata"
-_SESSION_HEADERS: Final = ("session-id", "session_id", "thread-id", "conversation_id")
+TURN_HEADER: Final = "x-codex-turn-metadata"
+_CHAT_HEADERS: Final = (SHOW_HEADER.lower(), CHAT_HEADER.lower())
+SESSION_HEADERS: Final = ("session-id", "session_id", "thread-id", "conversation_id")
 
 
 class _Kind(NamedTuple):
@@ -71,7 +72,7 @@ class ResponsesRequest:
     is_streamed: bool
     is_stored: bool
     is_background: bool
-    previous: str  # the id of the response that it follows
+    max_calls: int | None  # of our tools
     conversation: str  # the id of the conversation that it is of
     own_calls: CallKeys | None
     asks_approval: bool
@@ -86,25 +87,32 @@ class ResponsesRequest:
 
 def read_turn(headers: Mapping[str, str]) -> tuple[str, bool]:
     """Return the client's name of its conversation, and whether it names the turn in it."""
-    session = next((value for name in _SESSION_HEADERS if (value := headers.get(name))), "")
+    session = next((value for name in SESSION_HEADERS if (value := headers.get(name))), "")
     try:
-        turn = as_object(orjson.loads(headers.get(_TURN_HEADER) or "{}")).get("turn_id")
+        turn = as_object(orjson.loads(headers.get(TURN_HEADER) or "{}")).get("turn_id")
     except orjson.JSONDecodeError:
         turn = None
     return (f"{session} {turn}", True) if isinstance(turn, str) and turn else (session, False)
 
 
-def without_show(headers: Mapping[str, str]) -> Mapping[str, str]:
-    """Return headers that do not say how work is shown: that is the protocol's."""
-    name = SHOW_HEADER.lower()
-    return {key: value for key, value in headers.items() if key.lower() != name} if name in headers else headers
+def strip_chat_headers(headers: Mapping[str, str]) -> Mapping[str, str]:
+    """Return headers without those that only chat completions have: how work is shown, and the name of the chat."""
+    if not any(name in headers for name in _CHAT_HEADERS):
+        return headers
+    return {key: value for key, value in headers.items() if key.lower() not in _CHAT_HEADERS}
+
+
+def check_request(sent: JsonObject) -> tuple[str, str]:
+    """Return the ids of the response that a request follows, and of its conversation. Raises ChatFailed."""
+    _check_fields(sent)
+    conversation = sent.get("conversation")
+    conversation = as_object(conversation).get("id") if isinstance(conversation, dict) else conversation
+    return str(sent.get("previous_response_id") or ""), str(conversation or "")
 
 
 def parse_request(sent: JsonObject, before: list[JsonObject] | None = None) -> ResponsesRequest:
     """Read a request; ``before`` are the items of the conversation that it goes on with. Raises ChatFailed."""
-    _check_fields(sent)
-    conversation = sent.get("conversation")
-    conversation = as_object(conversation).get("id") if isinstance(conversation, dict) else conversation
+    _, conversation = check_request(sent)
     tools = _Tools(sent)
     items = list_items(sent.get("input", []))
     reader = InputReader()
@@ -132,13 +140,17 @@ def parse_request(sent: JsonObject, before: list[JsonObject] | None = None) -> R
         is_streamed=sent.get("stream") is True,
         is_stored=sent.get("store") is not False,
         is_background=sent.get("background") is True,
-        previous=str(sent.get("previous_response_id") or ""),
-        conversation=str(conversation or ""),
+        conversation=conversation,
+        max_calls=_count(sent.get("max_tool_calls")),
         own_calls=reader.own_calls or (frozenset() if before else None),
         asks_approval=tools.asks_approval,
         answers=tuple(_read_answers(items)),
         namespaces=tools.namespaces,
     )
+
+
+def _count(value: Json) -> int | None:
+    return value if isinstance(value, int) else None
 
 
 def _check_fields(sent: JsonObject) -> None:
@@ -184,15 +196,28 @@ def _to_fields(sent: JsonObject) -> JsonObject:
 
 
 def _read_answers(items: list[JsonObject]) -> list[ApprovalResponse]:
-    found = []
-    for at, item in enumerate(items):
+    """Return the answers at the end; those before what a model wrote were given in an earlier request."""
+    found, has_message = list[ApprovalResponse](), False
+    for at in range(len(items) - 1, -1, -1):
+        item = items[at]
         if item.get("type") == "mcp_approval_response":
-            request, allowed = item.get("approval_request_id"), item.get("approve")
-            if not isinstance(request, str) or not isinstance(allowed, bool):
-                message = Message("an answer has 'approval_request_id', a text, and 'approve', true or false")
-                raise bad_request(message, param=f"input[{at}]")
-            found.append(ApprovalResponse(request, allowed, str(item.get("reason") or "")[:1000]))
-    return found
+            found.append(_read_answer(item, f"input[{at}]"))
+        elif (item.get("type") or "message") == "message" and item.get("role") != "assistant":
+            has_message = True
+        else:
+            break
+    if found and has_message:
+        message = Message("send an answer to an approval request alone: the turn that asked goes on with it")
+        raise bad_request(message, param="input")
+    return found[::-1]
+
+
+def _read_answer(item: JsonObject, param: str) -> ApprovalResponse:
+    request, allowed = item.get("approval_request_id"), item.get("approve")
+    if not isinstance(request, str) or not isinstance(allowed, bool):
+        message = Message("an answer has 'approval_request_id', a text, and 'approve', true or false")
+        raise bad_request(message, param=param)
+    return ApprovalResponse(request, allowed, str(item.get("reason") or "")[:1000])
 
 
 class _Tools:
@@ -229,7 +254,7 @@ class _Tools:
         if not isinstance(options, dict | None):
             raise bad_request(Message("'{extension}' must be an object", extension=EXTENSION), param=EXTENSION)
         options = dict(options or {})
-        for name in ("show", "reply"):
+        for name in ("show", "reply", "chat"):
             if options.pop(name, None) is not None:
                 message = Message("'{name}' is an option of chat completions", name=name)
                 raise bad_request(message, param=f"{EXTENSION}.{name}")

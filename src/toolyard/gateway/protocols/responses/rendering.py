@@ -5,7 +5,7 @@ Responses want every field.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from toolyard.gateway.faults import ChatFailed, ChatFault
@@ -52,10 +52,15 @@ def _describe_tool(tool: JsonObject) -> JsonObject:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResponsesRendering:
     asked: ResponsesRequest
+    caller: str
+    previous: str  # the id of the response that it follows
+    rights: JsonObject
     now: Callable[[], float]
     is_streamed: bool
+    on_end: "Callable[[TurnLog, ResponsesRendering, JsonObject], None]"  # called with the response, before it is sent
     start: int = 0  # events of the turn that earlier responses have
     number: int = 0  # of this response among those of one turn
+    after: int = -1  # the last event of the stream that the client has
     keep_alive: ClassVar[bytes] = KEEP_ALIVE
 
     def open_stream(self, log: TurnLog) -> Writer:
@@ -67,18 +72,21 @@ class ResponsesRendering:
     def write_fault(self, fault: ChatFault) -> bytes:
         return fault.to_bytes()
 
+    def describe(self, log: TurnLog) -> JsonObject:
+        """Return the object of a response that has not begun."""
+        described = describe_response(response_id(log, self.number), log.record.started, self.asked)
+        return described | {"previous_response_id": self.previous or None}
+
     def open_writer(self, log: TurnLog, emit: Callable[[str, JsonObject], None] | None = None) -> ResponseWriter:
         return ResponseWriter(
-            describe_response(response_id(log, self.number), log.record.started, self.asked),
+            self.describe(log),
             emit=emit,
             now=self.now,
+            on_end=lambda response: self.on_end(log, self, response),
             namespaces=self.asked.namespaces,
             asks_approval=self.asked.asks_approval,
             start=self.start,
         )
-
-    def as_json(self) -> "ResponsesRendering":
-        return replace(self, is_streamed=False)
 
 
 def response_id(log: TurnLog, number: int = 0) -> str:
@@ -89,6 +97,7 @@ def response_id(log: TurnLog, number: int = 0) -> str:
 class _StreamWriter:
     def __init__(self, rendering: ResponsesRendering, log: TurnLog) -> None:
         self._pieces: list[bytes] = []
+        self._after = rendering.after
         self._writer = rendering.open_writer(log, self._emit)
 
     @property
@@ -105,7 +114,8 @@ class _StreamWriter:
         return b"".join(pieces)
 
     def _emit(self, kind: str, data: JsonObject) -> None:
-        self._pieces.append(b"event: %b\ndata: %b\n\n" % (kind.encode(), json_bytes(data)))
+        if int(str(data["sequence_number"])) > self._after:
+            self._pieces.append(b"event: %b\ndata: %b\n\n" % (kind.encode(), json_bytes(data)))
 
 
 class ResponseAnswer:

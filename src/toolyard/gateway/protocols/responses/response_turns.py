@@ -1,30 +1,378 @@
-"""The turns of Responses clients: created, and rendered as responses."""
+"""The turns of Responses clients: created, gone on with, stored, and continued in the background.
 
-from collections.abc import Callable
+A response is a rendering of the log of one turn, from its beginning or from where an earlier response has asked for
+approval. It is stored once somebody has its end: the client that reads it, or, of one in the background, this module,
+which listens to its log. What the client sends next waits for that.
 
+A background response whose host has died is continued from the calls that are stored (``engine.turns``), once.
+"""
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from http import HTTPStatus
+from typing import Final
+from uuid import uuid4
+
+from toolyard.engine.approvals import Approvals
+from toolyard.engine.clock import Clock
+from toolyard.engine.ownership import IsAlive, is_owner_alive
+from toolyard.engine.responses import OPEN, KeptResponse, KeptResponses, ResponseState
 from toolyard.gateway.chats import Chat
-from toolyard.gateway.client_request import ClientRequest
-from toolyard.gateway.faults import ChatFailed
+from toolyard.gateway.client_request import EXTENSION, OFFER_HEADER, ClientRequest
+from toolyard.gateway.faults import ChatFailed, ChatFault, bad_request
 from toolyard.gateway.protocols.chat import CHAT
-from toolyard.gateway.protocols.responses.client_request import ResponsesRequest, parse_request, read_turn, without_show
-from toolyard.gateway.protocols.responses.rendering import ResponsesRendering
+from toolyard.gateway.protocols.chat_body import as_list, as_object, objects
+from toolyard.gateway.protocols.responses.client_answer import ResponseWriter, approval_of, find_start, to_usage
+from toolyard.gateway.protocols.responses.client_request import (
+    SESSION_HEADERS,
+    TURN_HEADER,
+    ResponsesRequest,
+    check_request,
+    parse_request,
+    read_turn,
+    strip_chat_headers,
+)
+from toolyard.gateway.protocols.responses.input_items import seal_summary
+from toolyard.gateway.protocols.responses.rendering import ResponsesRendering, response_id
+from toolyard.gateway.reply.chunks import read_text
 from toolyard.gateway.turns.display import Show
 from toolyard.gateway.turns.rendering import ClientAnswer, render_failure
 from toolyard.gateway.turns.turn_keeper import SingleRun
+from toolyard.gateway.turns.turn_log import TurnLog
+from toolyard.message import Message
+from toolyard.protocol.access import ApprovalState
+from toolyard.protocol.json import Json, JsonObject, json_bytes, json_value
+from toolyard.settings import OfferMode
+
+COMPACTION_PROMPT: Final = (
+    "Summarise the conversation above for the assistant that goes on with it and does not see it: what the user wants, "
+    "what was decided and why, what was done with which results, names, numbers and paths as they are, and what is "
+    "left to do. Write the summary alone, in the language of the conversation."
+)
+BACKGROUND_S: Final = 86_400.0  # for which a turn in the background goes on after a reader has left
+_MAX_BACKGROUND = 200  # responses whose events can be read again
+_CLOSE_S = 5.0
+_TRIES = 3
+
+
+@dataclass(slots=True)
+class Session:
+    """The newest response of a connection that stays: its client may go on from it although it is not stored."""
+
+    id: str = ""
+    items: tuple[JsonObject, ...] = ()
+
+
+@dataclass(slots=True)
+class _Background:
+    log: TurnLog
+    rendering: ResponsesRendering
+    writer: ResponseWriter
+    caller: str
 
 
 class ResponseTurns:
-    def __init__(self, chat: Chat, now: Callable[[], float]) -> None:
-        self._chat, self._now = chat, now
+    def __init__(self, chat: Chat, kept: KeptResponses, approvals: Approvals, clock: Clock) -> None:
+        self._chat, self._kept, self._approvals, self._clock = chat, kept, approvals, clock
+        self._storing: dict[str, asyncio.Task[KeptResponse | None]] = {}  # by the ids of responses
+        self._background: OrderedDict[str, _Background] = OrderedDict()
 
-    async def create(self, sent: ClientRequest, single: SingleRun | None = None) -> ClientAnswer:
+    async def create(
+        self, sent: ClientRequest, single: SingleRun | None = None, session: Session | None = None
+    ) -> ClientAnswer:
         """Answer a request; ``sent.body`` is as its client sent it. Faults are answers too."""
         try:
-            asked = parse_request(sent.body)
+            previous, before = await self._load_before(sent, session)
+            asked = parse_request(sent.body, before)
+            if asked.answers:
+                return await self._go_on(sent, asked, previous)
+            if asked.is_background:
+                return await self._start_background(sent, asked, previous)
+        except ChatFailed as failed:
+            if session is not None:
+                session.id, session.items = "", ()
+            return render_failure(CHAT, failed.fault)
+        rendering = self._render(asked, sent, previous, session, before)
+        return await self._chat.complete(_to_chat(sent, asked), single, rendering)
+
+    # --- what came before
+
+    async def _load_before(self, sent: ClientRequest, session: Session | None) -> tuple[str, list[JsonObject]]:
+        """Return the response that a request follows, and the items of the conversation up to it. Raises ChatFailed."""
+        previous, conversation = check_request(sent.body)
+        if session is not None and previous and previous == session.id:
+            return previous, list(session.items)
+        if not previous and not conversation:
+            return "", []
+        await self._wait_for_storing()
+        if conversation:
+            newest = await self._kept.find_newest(sent.caller, conversation)
+            if newest is None:
+                return "", []
+        else:
+            newest = await self._kept.get(sent.caller, previous)
+        items = await self._kept.list_items(newest) if newest is not None and newest.state not in OPEN else None
+        if newest is None or items is None:
+            raise _previous_not_found(previous or conversation)
+        return newest.id, items
+
+    async def _wait_for_storing(self) -> None:
+        """Wait until the responses that clients have by now are stored."""
+        if self._storing:
+            await asyncio.wait([*self._storing.values()])
+
+    # --- a turn that waits for approvals
+
+    async def _go_on(self, sent: ClientRequest, asked: ResponsesRequest, previous: str) -> ClientAnswer:
+        """Answer the questions of an earlier response, and go on with its turn. Raises ChatFailed."""
+        chat = ""
+        for answer in asked.answers:
+            id_ = approval_of(answer.request)
+            approval = await self._approvals.get(id_)
+            if approval is None or approval.caller != sent.caller:
+                message = Message("there is no approval request '{id}'", id=answer.request[:100])
+                raise bad_request(message, "approval_not_found", param="input")
+            chat = approval.chat or ""
+            if approval.state is ApprovalState.PENDING:
+                if answer.is_allowed and not sent.may_approve:
+                    raise _may_not_approve()
+                await self._approvals.answer(id_, allowed=answer.is_allowed, by=sent.caller, reason=answer.reason)
+        log = self._chat.find_log(sent.caller, chat)
+        first = approval_of(asked.answers[0].request)
+        place = find_start(log, first) if log is not None else None
+        if log is None:
+            log, place = await self._restart_asked(sent.caller, previous), (0, 0)
+        if place is None:
+            raise _turn_is_over()
+        rendering = replace(self._render(asked, sent, previous), start=place[0], number=place[1])
+        return await self._chat.read(log, rendering)
+
+    async def _restart_asked(self, caller: str, previous: str) -> TurnLog:
+        """Continue the turn of a response that has asked, after its host has died. Raises ChatFailed."""
+        kept = await self._kept.get(caller, previous)
+        if kept is None or not kept.request:
+            raise _turn_is_over()
+        again = _to_sent(kept)
+        asked = parse_request(again.body, (await self._load_before(again, None))[1])
+        return await self._chat.start(replace(_to_chat(again, asked), is_repeat=True), BACKGROUND_S)
+
+    # --- in the background
+
+    async def _start_background(self, sent: ClientRequest, asked: ResponsesRequest, previous: str) -> ClientAnswer:
+        """Begin a turn that goes on without its client. Raises ChatFailed."""
+        rendering = self._render(asked, sent, previous)
+        chat = replace(_to_chat(sent, asked), turn=f"chat_{uuid4().hex}")
+        log = await self._chat.start(chat, BACKGROUND_S)
+        id_ = response_id(log)
+        response: JsonObject = rendering.describe(log)
+        if id_ not in self._background:
+            self._listen(id_, log, rendering, sent.caller)
+            kept = self._to_kept(id_, log, rendering, response | {"status": "in_progress"})
+            await self._kept.keep(replace(kept, state=ResponseState.IN_PROGRESS, request=sent.body))
+        if asked.is_streamed:
+            return await self._chat.read(log, rendering)
+        return ClientAnswer(id=log.record.id, body=json_bytes(response | {"status": "queued"}))
+
+    def _listen(self, id_: str, log: TurnLog, rendering: ResponsesRendering, caller: str) -> None:
+        """Store a response at its end, whoever reads it."""
+        writer = rendering.open_writer(log)
+        self._background[id_] = _Background(log, rendering, writer, caller)
+        for entry in log.entries():
+            writer.take(entry.event)
+        log.listen(lambda entry: writer.take(entry.event))
+        while len(self._background) > _MAX_BACKGROUND:
+            ended = next((name for name, one in self._background.items() if not one.log.is_running), None)
+            if ended is None:
+                break
+            del self._background[ended]
+
+    async def resume(self, alive: IsAlive = is_owner_alive) -> None:
+        """Continue the background responses of dead hosts."""
+        async for kept in self._kept.find_orphans(alive):
+            if kept.id not in self._background:
+                await self._resume_one(kept)
+
+    async def _resume_one(self, kept: KeptResponse) -> None:
+        if not kept.request or kept.restarts:
+            why = Message("The server was restarted while this response was being made.")
+            await self._kept.keep(_fail(kept, why))
+            return
+        taken = await self._kept.keep(replace(kept, restarts=kept.restarts + 1))
+        if taken is None:
+            return  # another host was faster
+        again = _to_sent(kept)
+        try:
+            asked = parse_request(again.body, (await self._load_before(again, None))[1])
+            chat = replace(_to_chat(again, asked), is_repeat=True, turn=f"chat_{kept.id.removeprefix('resp_')}")
+            log = await self._chat.start(chat, BACKGROUND_S)
+        except ChatFailed as failed:
+            await self._kept.keep(_fail(taken, failed.fault.message))
+            return
+        self._listen(kept.id, log, self._render(asked, again, kept.previous), kept.caller)
+
+    # --- stored responses
+
+    def _render(
+        self,
+        asked: ResponsesRequest,
+        sent: ClientRequest,
+        previous: str,
+        session: Session | None = None,
+        before: list[JsonObject] | None = None,
+    ) -> ResponsesRendering:
+        def end(log: TurnLog, rendering: ResponsesRendering, response: JsonObject) -> None:
+            if session is not None:
+                is_good = response["status"] in ("completed", "incomplete")
+                session.id = str(response["id"]) if is_good else ""
+                session.items = (*(before or ()), *asked.items, *_items(response)) if is_good else ()
+            if asked.is_stored:
+                self._store(log, rendering, response)
+
+        return ResponsesRendering(
+            asked=asked, caller=sent.caller, previous=previous, rights=_to_rights(sent), on_end=end,
+            now=self._now, is_streamed=asked.is_streamed,
+        )  # fmt: skip
+
+    def _store(self, log: TurnLog, rendering: ResponsesRendering, response: JsonObject) -> None:
+        """Store a response that has ended. One that the end of the server cut off is continued by the next."""
+        id_ = str(response["id"])
+        is_cut = self._chat.is_stopping and response["status"] == "failed" and rendering.asked.is_background
+        if id_ in self._storing or is_cut:
+            return
+        task = self._storing[id_] = asyncio.create_task(
+            self._commit(self._to_kept(id_, log, rendering, dict(response)))
+        )
+        task.add_done_callback(lambda _: self._storing.pop(id_, None))
+
+    async def _commit(self, kept: KeptResponse) -> KeptResponse | None:
+        for _ in range(_TRIES):  # its beginning may be stored at the same moment
+            stored = await self._kept.get(kept.caller, kept.id)
+            if stored is not None and stored.state not in OPEN:
+                return stored  # somebody else has read the same end
+            version = stored.version if stored else 0
+            if (done := await self._kept.keep(replace(kept, version=version))) is not None:
+                return done
+        return None
+
+    def _to_kept(self, id_: str, log: TurnLog, rendering: ResponsesRendering, response: JsonObject) -> KeptResponse:
+        asked = rendering.asked
+        asks = any(item.get("type") == "mcp_approval_request" for item in _items(response))
+        return KeptResponse(
+            id=id_, caller=rendering.caller, state=ResponseState(str(response["status"])),
+            created=log.record.started, previous=rendering.previous, conversation=asked.conversation,
+            items=tuple(_name_items(id_, asked.items)), response=response, request=asked.sent if asks else {},
+            rights=rendering.rights,
+        )  # fmt: skip
+
+    async def get(self, caller: str, id_: str) -> KeptResponse | None:
+        """Return a response of this caller, as far as it has come."""
+        await self._wait_for_storing()
+        kept = await self._kept.get(caller, id_)
+        running = self._background.get(id_)
+        if kept is not None and kept.state in OPEN and running is not None:
+            return replace(kept, response=dict(running.writer.response))
+        return kept
+
+    async def delete(self, caller: str, id_: str) -> bool:
+        await self._wait_for_storing()
+        running = self._background.get(id_)
+        if running is not None and running.caller == caller:
+            del self._background[id_]
+            self._chat.interrupt(caller=caller, chat=running.log.record.id)
+        return await self._kept.delete(caller, id_)
+
+    async def cancel(self, caller: str, id_: str) -> KeptResponse | None:
+        """Stop a response in the background; one that has ended stays as it is. Raises ChatFailed."""
+        kept = await self.get(caller, id_)
+        if kept is None:
+            return None
+        if kept.response.get("background") is not True:
+            raise bad_request(Message("only a response in the background can be cancelled"), "not_in_background")
+        running = self._background.get(id_)
+        if running is not None and running.log.is_running:
+            self._chat.interrupt(caller=caller, chat=running.log.record.id)
+            await running.log.has_ended.wait()
+        elif kept.state in OPEN:
+            if is_owner_alive(kept.owner) and kept.owner != self._kept.owner:
+                message = Message("this response runs on another host: cancel it there, or try again later")
+                raise bad_request(message, "in_progress", HTTPStatus.CONFLICT)
+            ended = {**kept.response, "status": "cancelled"}
+            await self._kept.keep(replace(kept, state=ResponseState.CANCELLED, response=ended, request={}))
+        return await self.get(caller, id_)
+
+    async def follow(self, caller: str, id_: str, after: int) -> ClientAnswer | None:
+        """Stream the events of a background response after a number; None when there is no such response."""
+        running = self._background.get(id_)
+        if running is not None and running.caller == caller:
+            return await self._chat.read(running.log, replace(running.rendering, is_streamed=True, after=after))
+        if await self.get(caller, id_) is None:
+            return None
+        message = Message("the events of this response are no longer kept: get it without 'stream'")
+        return render_failure(CHAT, bad_request(message, "events_not_kept", param="stream").fault)
+
+    # --- beside responses
+
+    async def count_tokens(self, sent: ClientRequest) -> ClientAnswer:
+        """Estimate the tokens of a request, with the tools that it would be offered. Faults are answers too."""
+        try:
+            _, before = await self._load_before(sent, None)
+            tokens = await self._chat.estimate_tokens(_to_chat(sent, parse_request(sent.body, before)))
         except ChatFailed as failed:
             return render_failure(CHAT, failed.fault)
-        rendering = ResponsesRendering(asked=asked, now=self._now, is_streamed=asked.is_streamed)
-        return await self._chat.complete(_to_chat(sent, asked), single, rendering)
+        counted: JsonObject = {"object": "response.input_tokens", "input_tokens": tokens}
+        return ClientAnswer(body=json_bytes(counted | {"toolyard": {"estimate": True}}))
+
+    async def compact(self, sent: ClientRequest) -> ClientAnswer:
+        """Return the summary of a conversation, written by its model. Faults are answers too."""
+        try:
+            _, before = await self._load_before(sent, None)
+            if not sent.body.get("model"):
+                raise bad_request(Message("'model' is missing: it writes the summary"), param="model")
+            asked = parse_request(sent.body, before)
+        except ChatFailed as failed:
+            return render_failure(CHAT, failed.fault)
+        messages: list[Json] = [*as_list(asked.body["messages"]), {"role": "user", "content": COMPACTION_PROMPT}]
+        body: JsonObject = {"model": asked.body["model"], "messages": messages, EXTENSION: {"offer": "none"}}
+        request = replace(_to_chat(sent, asked), body=body, show=Show.HIDDEN, identity=None, is_repeat=False)
+        answer = await self._chat.complete(request)
+        if answer.status != HTTPStatus.OK:
+            return answer
+        completion = json_value(answer.body)
+        message = as_object(as_object(objects(completion.get("choices"))[0]).get("message"))
+        hex_ = uuid4().hex
+        sealed = seal_summary(read_text(message.get("content")))
+        compaction: JsonObject = {"id": f"cmp_{hex_}", "type": "compaction", "encrypted_content": sealed}
+        compacted: JsonObject = {"id": f"resp_{hex_}", "object": "response.compaction"}
+        compacted |= {"created_at": int(self._now()), "output": [compaction]}
+        return ClientAnswer(body=json_bytes(compacted | {"usage": to_usage(as_object(completion.get("usage")))}))
+
+    def _now(self) -> float:
+        return self._clock.now().timestamp()
+
+    async def close(self) -> None:
+        """Wait until what has ended is stored."""
+        if self._storing:
+            await asyncio.wait([*self._storing.values()], timeout=_CLOSE_S)
+
+
+def _items(response: JsonObject) -> list[JsonObject]:
+    output = response.get("output")
+    return [item for item in output if isinstance(item, dict)] if isinstance(output, list) else []
+
+
+def _name_items(response: str, items: list[JsonObject]) -> list[JsonObject]:
+    """Return the input of a response with an id for each item, and its text in parts, as clients list it."""
+    hex_ = response.removeprefix("resp_")
+    made: list[JsonObject] = []
+    for at, item in enumerate(items):
+        kind, content = item.get("type") or "message", item.get("content")
+        part = "output_text" if item.get("role") == "assistant" else "input_text"
+        texts: list[Json] = [{"type": part, "text": content}]
+        parts: JsonObject = {"content": texts} if isinstance(content, str) else {}
+        made.append({"id": f"in_{hex_}{at:02x}", **item, "type": kind, **parts})
+    return made
 
 
 def _to_chat(sent: ClientRequest, asked: ResponsesRequest) -> ClientRequest:
@@ -32,7 +380,7 @@ def _to_chat(sent: ClientRequest, asked: ResponsesRequest) -> ClientRequest:
     return ClientRequest(
         asked.body,
         caller=sent.caller,
-        headers=without_show(sent.headers),
+        headers=strip_chat_headers(sent.headers),
         show=Show.EVENTS,
         may_approve=sent.may_approve,
         key_offer=sent.key_offer,
@@ -40,4 +388,57 @@ def _to_chat(sent: ClientRequest, asked: ResponsesRequest) -> ClientRequest:
         conversation=conversation,
         is_repeat=is_repeat,
         own_calls=asked.own_calls,
+        max_calls=asked.max_calls,
     )
+
+
+_KEPT_HEADERS = (OFFER_HEADER.lower(), TURN_HEADER, *SESSION_HEADERS)
+
+
+def _to_rights(sent: ClientRequest) -> JsonObject:
+    """Return what a request may do beside its body, as it is stored."""
+    headers = {name: value for name in _KEPT_HEADERS if (value := sent.headers.get(name))}
+    offer = sent.key_offer.value if sent.key_offer else None
+    return {"may_approve": sent.may_approve, "offer": offer, "headers": {**headers}}
+
+
+def _to_sent(kept: KeptResponse) -> ClientRequest:
+    """Return the request of a stored response, to be sent again."""
+    headers, offer = kept.rights.get("headers"), kept.rights.get("offer")
+    named: Mapping[str, str] = (
+        {name: str(value) for name, value in headers.items()} if isinstance(headers, dict) else {}
+    )
+    return ClientRequest(
+        kept.request,
+        caller=kept.caller,
+        headers=named,
+        may_approve=kept.rights.get("may_approve") is True,
+        key_offer=OfferMode(str(offer)) if offer else None,
+    )
+
+
+def _fail(kept: KeptResponse, why: str) -> KeptResponse:
+    error: JsonObject = {"code": "server_error", "message": why}
+    response = {**kept.response, "status": "failed", "error": error}
+    return replace(kept, state=ResponseState.FAILED, response=response, request={})
+
+
+def _previous_not_found(id_: str) -> ChatFailed:
+    message = Message("Previous response with id '{id}' not found.", id=id_[:100])
+    return bad_request(message, "previous_response_not_found", param="previous_response_id")
+
+
+def _turn_is_over() -> ChatFailed:
+    message = Message("The turn that asked is over: send the request again without the answer.")
+    return bad_request(message, "turn_is_over", param="input")
+
+
+def _may_not_approve() -> ChatFailed:
+    message = Message(
+        "This key may not allow calls: that takes one with the scope 'approve'. The call still waits, and can be "
+        "allowed in the console, on a phone or with 'toolyard approval'."
+    )
+    fault = ChatFault(
+        status=HTTPStatus.FORBIDDEN, message=message, code="forbidden", type="permission_error", param="input"
+    )
+    return ChatFailed(fault)

@@ -1,0 +1,184 @@
+"""Clients of the three protocols, in one form: a test says what is asked, and reads the answer in the same words.
+
+Every answer is checked on its way: the order of the events of its protocol, the fields of its objects.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import aiohttp
+
+from tests.gateway import messages, response_events
+from tests.gateway.native_providers import Protocol
+from tests.gateway.serving import Gateway, StreamedAnswer
+
+PATHS = {"chat": "/v1/chat/completions", "responses": "/v1/responses", "messages": "/v1/messages"}
+SCHEMA = {"type": "object", "properties": {"answer": {"type": "string"}}, "required": ["answer"]}
+LENGTH, REFUSED, CALLS, STOPPED = "length", "refused", "calls", "stop"
+_FINISHES = {
+    "stop": STOPPED, "end_turn": STOPPED, "completed": STOPPED, "tool_calls": CALLS, "tool_use": CALLS,
+    "length": LENGTH, "max_tokens": LENGTH, "max_output_tokens": LENGTH, "content_filter": REFUSED, "refusal": REFUSED,
+}  # fmt: skip
+
+
+@dataclass(kw_only=True)
+class Heard:
+    """An answer, whatever its protocol."""
+
+    status: int = 200
+    text: str = ""
+    reasoning: str = ""
+    refusal: str = ""
+    calls: list[tuple[str, dict[str, Any]]] = field(default_factory=list)  # of the client's own tools
+    ours: list[str] = field(default_factory=list)  # tools of the host that the answer shows as calls
+    finish: str = ""
+    sent: int = 0  # tokens, cached ones included
+    answered: int = 0
+    error: dict[str, Any] | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+    raw: bytes = b""
+
+
+def body_of(protocol: Protocol, text: str, *, stream: bool, model: str = "scripted", **asks: Any) -> dict[str, Any]:
+    """A request. ``tool``: the name of a tool of the client; ``json``: the answer is to be of ``SCHEMA``."""
+    tool, wants_json = asks.pop("tool", ""), asks.pop("json", False)
+    assert not asks
+    body: dict[str, Any] = {"model": model, "stream": stream}
+    described = {"name": tool, "description": "A tool of the client."}
+    parameters = {"type": "object", "properties": {"city": {"type": "string"}}}
+    match protocol:
+        case "chat":
+            body["messages"] = [{"role": "user", "content": text}]
+            if stream:
+                body["stream_options"] = {"include_usage": True}
+            if tool:
+                body["tools"] = [{"type": "function", "function": described | {"parameters": parameters}}]
+            if wants_json:
+                schema = {"name": "answer", "schema": SCHEMA}
+                body["response_format"] = {"type": "json_schema", "json_schema": schema}
+        case "responses":
+            body["input"] = text
+            if tool:
+                body["tools"] = [{"type": "function", **described, "parameters": parameters}]
+            if wants_json:
+                body["text"] = {"format": {"type": "json_schema", "name": "answer", "schema": SCHEMA}}
+        case "messages":
+            body |= {"messages": [{"role": "user", "content": text}], "max_tokens": 1000}
+            if tool:
+                body["tools"] = [described | {"input_schema": parameters}]
+            if wants_json:
+                body["output_config"] = {"format": {"type": "json_schema", "schema": SCHEMA}}
+    return body
+
+
+async def ask(
+    one: Gateway, protocol: Protocol, text: str = "Hi.", *, stream: bool, headers: Mapping[str, str] = {}, **asks: Any
+) -> Heard:
+    body = body_of(protocol, text, stream=stream, **asks)
+    async with (
+        aiohttp.ClientSession(one.url, headers={"Authorization": "Bearer me", **headers}) as session,
+        session.post(PATHS[protocol], json=body) as got,
+    ):
+        return read_answer(protocol, got.status, await got.read(), _lower(got.headers), stream=stream)
+
+
+def _lower(headers: Mapping[str, str]) -> dict[str, str]:
+    return {name.lower(): value for name, value in headers.items()}
+
+
+def read_answer(protocol: Protocol, status: int, raw: bytes, headers: Mapping[str, str], *, stream: bool) -> Heard:
+    if status != 200:
+        heard = Heard(status=status, error=json.loads(raw)["error"])
+    elif protocol == "chat":
+        heard = _read_chat_stream(raw) if stream else _read_completion(json.loads(raw))
+    elif protocol == "responses":
+        heard = _read_response(raw, stream=stream)
+    else:
+        heard = _read_message(raw, stream=stream)
+    heard.headers, heard.raw = headers, raw
+    return heard
+
+
+def _read_chat_stream(raw: bytes) -> Heard:
+    streamed = StreamedAnswer.from_bytes(raw)
+    if streamed.errors:
+        return Heard(text=streamed.text, error=streamed.errors[0])
+    assert streamed.done == 1
+    made: dict[str, Any] = {"content": streamed.text, "reasoning_content": "", "refusal": "", "tool_calls": {}}
+    for event in streamed.events:
+        for choice in event.get("choices", []):
+            delta = choice["delta"] or {}
+            for key in ("reasoning_content", "refusal"):
+                made[key] += delta.get(key) or ""
+            for piece in delta.get("tool_calls") or []:
+                function = made["tool_calls"].setdefault(piece["index"], {"name": "", "arguments": ""})
+                function["name"] = function["name"] or piece["function"].get("name") or ""
+                function["arguments"] += piece["function"].get("arguments") or ""
+    made["tool_calls"] = [{"function": function} for function in made["tool_calls"].values()]
+    (finish,) = streamed.finishes
+    usage = [event["usage"] for event in streamed.events if event.get("usage")]
+    return _read_completion({"choices": [{"message": made, "finish_reason": finish}], "usage": (usage or [{}])[-1]})
+
+
+def _read_completion(answer: dict[str, Any]) -> Heard:
+    choice, usage = answer["choices"][0], answer.get("usage") or {}
+    message = choice["message"]
+    functions = [call["function"] for call in message.get("tool_calls") or []]
+    return Heard(
+        text=message["content"] or "", reasoning=message.get("reasoning_content") or "",
+        refusal=message.get("refusal") or "", finish=_FINISHES[choice["finish_reason"]],
+        calls=[(function["name"], json.loads(function["arguments"])) for function in functions],
+        sent=usage.get("prompt_tokens", 0), answered=usage.get("completion_tokens", 0),
+    )  # fmt: skip
+
+
+def _read_response(raw: bytes, *, stream: bool) -> Heard:
+    if stream:
+        response = response_events.check_events(response_events.parse_stream(raw))
+    else:
+        response = json.loads(raw)
+        response_events.check_response(response)
+    heard = Heard(error=response["error"])
+    for item in response["output"]:
+        match item["type"]:
+            case "message":
+                heard.text += "".join(part.get("text", "") for part in item["content"])
+                heard.refusal += "".join(part.get("refusal", "") for part in item["content"])
+            case "reasoning":
+                parts = [*item["summary"], *(item.get("content") or [])]
+                heard.reasoning += "".join(part["text"] for part in parts)
+            case "function_call":
+                if item["status"] == "completed":
+                    heard.calls.append((item["name"], json.loads(item["arguments"])))
+            case "mcp_call":
+                heard.ours.append(item["name"])
+    details = response["incomplete_details"] or {}
+    heard.finish = _FINISHES.get(details.get("reason") or response["status"], "")
+    heard.finish = CALLS if heard.calls else REFUSED if heard.refusal else heard.finish
+    if usage := response["usage"]:
+        heard.sent, heard.answered = usage["input_tokens"], usage["output_tokens"]
+    return heard
+
+
+def _read_message(raw: bytes, *, stream: bool) -> Heard:
+    if stream and b"event: error" in raw:
+        data = raw[raw.index(b"event: error") :].split(b"\n")[1].removeprefix(b"data: ")
+        return Heard(error=json.loads(data)["error"])
+    message = messages.read_stream(raw) if stream else messages.check_message(json.loads(raw))
+    heard = Heard(finish=_FINISHES[message["stop_reason"]])
+    for block in message["content"]:
+        match block["type"]:
+            case "text":
+                heard.text += block["text"]
+            case "thinking":
+                heard.reasoning += block["thinking"]
+            case "tool_use":
+                heard.calls.append((block["name"], block["input"]))
+            case "mcp_tool_use":
+                heard.ours.append(block["name"])
+    usage = message["usage"]
+    cached = (usage.get("cache_read_input_tokens") or 0) + (usage.get("cache_creation_input_tokens") or 0)
+    heard.sent, heard.answered = usage["input_tokens"] + cached, usage["output_tokens"]
+    return heard

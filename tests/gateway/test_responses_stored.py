@@ -1,0 +1,161 @@
+"""Stored responses: got, gone on from, deleted, and in the background."""
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import openai
+import pytest
+
+from tests.gateway.response_events import ask, check_events, get, parse_stream, post, stream
+from tests.gateway.serving import gateway, request
+from tests.gateway.upstream import Script, replies, says, streamed
+
+BLOCK = request(text="hello")
+
+
+def create(client: openai.AsyncOpenAI) -> Any:
+    return client.responses.create
+
+
+@pytest.mark.requirement("responses:stored")
+async def test_the_next_request_goes_on_from_a_response_with_what_its_tools_said_once(tmp_path: Path) -> None:
+    async with (
+        gateway(tmp_path, replies(f"Look.\n{BLOCK}", "Done.", "Again."), served=True) as one,
+        one.client() as client,
+    ):
+        first = await create(client)(model="m", input="Hi", instructions="Be short.")
+        second = await create(client)(model="m", input="And?", previous_response_id=first.id)
+        await create(client)(model="m", input="More?", previous_response_id=second.id)
+        sent = [[(message["role"], message["content"]) for message in body["messages"]] for body in one.upstream.bodies]
+    assert second.previous_response_id == first.id
+    assert [role for role, _ in sent[2]] == ["user", "assistant", "tool", "assistant", "user"]
+    assert sent[2][1:3] == [("assistant", "Look.\n"), ("tool", "Said it.")]
+    assert sent[2][3:] == [("assistant", "Done."), ("user", "And?")]
+    assert sent[3] == [*sent[2], ("assistant", "Again."), ("user", "More?")]
+
+
+@pytest.mark.requirement("responses:stored")
+async def test_a_client_that_keeps_the_items_itself_sends_them_back_in_place_of_an_id(tmp_path: Path) -> None:
+    async with (
+        gateway(tmp_path, replies(f"Look.\n{BLOCK}", "Done.", "Again."), served=True) as one,
+        one.client() as client,
+    ):
+        first = await create(client)(model="m", input="Hi", store=False)
+        again = [{"role": "user", "content": "Hi"}, *first.output, {"role": "user", "content": "And?"}]
+        await create(client)(model="m", input=again, store=False)
+        sent = one.upstream.bodies[2]["messages"]
+        assert (await get(one.url, f"/{first.id}"))[0] == 404
+    assert [message["role"] for message in sent] == ["user", "assistant", "tool", "assistant", "user"]
+    assert sum("Said it." in str(message["content"]) for message in sent) == 1
+
+
+@pytest.mark.requirement("responses:stored")
+async def test_a_client_that_sends_back_the_text_alone_has_its_tool_rounds_remembered(tmp_path: Path) -> None:
+    async with gateway(tmp_path, replies(f"Look.\n{BLOCK}", "Done.", "Again."), served=True) as one:
+        first = await ask(one.url, {"input": "Hi"})
+        text = "".join(item["content"][0]["text"] for item in first["output"] if item["type"] == "message")
+        history = [("user", "Hi"), ("assistant", text), ("user", "And?")]
+        await ask(one.url, {"input": [{"role": role, "content": content} for role, content in history]})
+        sent = one.upstream.bodies[2]["messages"]
+    assert sum("Said it." in str(message["content"]) for message in sent) == 1
+
+
+@pytest.mark.requirement("responses:stored")
+async def test_a_response_is_for_its_key_alone_until_that_deletes_it(tmp_path: Path) -> None:
+    async with gateway(tmp_path, replies("Hello."), served=True) as one, one.client() as me, one.client("you") as you:
+        made = await create(me)(model="m", input="Hi", metadata={"a": "b"})
+        assert (await me.responses.retrieve(made.id)).to_dict() == made.to_dict()
+        items: list[Any] = [item async for item in await me.responses.input_items.list(made.id)]
+        for path, method in ((f"/{made.id}", "GET"), (f"/{made.id}/input_items", "GET"), (f"/{made.id}", "DELETE")):
+            assert (await get(one.url, path, key="you", method=method))[0] == 404
+        with pytest.raises(openai.BadRequestError, match="not found"):
+            await create(you)(model="m", input="And?", previous_response_id=made.id)
+        await me.responses.delete(made.id)
+        with pytest.raises(openai.NotFoundError):
+            await me.responses.retrieve(made.id)
+        status, raw = await post(one.url, {"model": "m", "input": "And?", "previous_response_id": made.id})
+    assert [(item.type, item.role, item.content[0].text) for item in items] == [("message", "user", "Hi")]
+    assert (status, json.loads(raw)["error"]["code"]) == (400, "previous_response_not_found")
+
+
+@pytest.mark.requirement("responses:conversation")
+async def test_the_turns_of_a_conversation_follow_one_another(tmp_path: Path) -> None:
+    async with gateway(tmp_path, replies("One.", "Two.", "Three."), served=True) as one:
+        first = await ask(one.url, {"input": "Hi", "conversation": "c1"})
+        await ask(one.url, {"input": "And?", "conversation": {"id": "c1"}})
+        await ask(one.url, {"input": "Other?", "conversation": "c2"})
+        await ask(one.url, {"input": "Mine?", "conversation": "c1"}, key="you")
+        sent = [[message["content"] for message in body["messages"]] for body in one.upstream.bodies]
+    assert first["conversation"] == {"id": "c1"}
+    assert sent == [["Hi"], ["Hi", "One.", "And?"], ["Other?"], ["Mine?"]]
+
+
+@pytest.mark.requirement("responses:background")
+async def test_a_response_in_the_background_goes_on_and_is_followed_from_any_event(tmp_path: Path) -> None:
+    waits = asyncio.Event()
+    script = Script(streamed("Hello there."), waits=waits)
+    async with gateway(tmp_path, [says(BLOCK), script], served=True) as one, one.client() as client:
+        made = await create(client)(model="m", input="Hi", background=True)
+        running = await client.responses.retrieve(made.id)
+        following = asyncio.create_task(get(one.url, f"/{made.id}?stream=true"))
+        waits.set()
+        events = parse_stream((await following)[1])
+        rest = parse_stream((await get(one.url, f"/{made.id}?stream=true&starting_after=4"))[1])
+        done = await client.responses.retrieve(made.id)
+        assert (await get(one.url, f"/{made.id}?stream=true", key="you"))[0] == 404
+    last = check_events(events)
+    assert (made.status, running.status, done.status) == ("queued", "in_progress", "completed")
+    assert (last["id"], rest, done.output_text) == (made.id, events[5:], "Hello there.")
+
+
+@pytest.mark.requirement("responses:background")
+async def test_a_response_in_the_background_is_cancelled_with_its_model(tmp_path: Path) -> None:
+    async with (
+        gateway(tmp_path, [Script(streamed("Hello there.")[:2], then="hang")], served=True) as one,
+        one.client() as client,
+    ):
+        made = await create(client)(model="m", input="Hi", background=True)
+        cancelled = await client.responses.cancel(made.id)
+        again = await client.responses.cancel(made.id)
+        await one.upstream.gone.wait()
+    assert (cancelled.status, again.status) == ("cancelled", "cancelled")
+
+
+@pytest.mark.requirement("responses:background", "responses:errors")
+async def test_a_response_in_the_background_that_fails_says_why(tmp_path: Path) -> None:
+    bad = Script([b'{"error": {"message": "no such model"}}'], status=404, kind="application/json")
+    async with gateway(tmp_path, [bad], served=True) as one, one.client() as client:
+        made = await create(client)(model="m", input="Hi", background=True)
+        await get(one.url, f"/{made.id}?stream=true")
+        now = await client.responses.retrieve(made.id)
+        foreground = await post(one.url, {"model": "m", "input": "Hi", "background": True, "store": False})
+    assert now.status == "failed"
+    assert now.error is not None
+    assert "no such model" in now.error.message
+    assert json.loads(foreground[1])["error"]["param"] == "background"
+
+
+@pytest.mark.requirement("responses:beside")
+async def test_tokens_are_estimated_and_a_conversation_is_compacted(tmp_path: Path) -> None:
+    async with gateway(tmp_path, replies("They met.", "Yes."), served=True) as one, one.client() as client:
+        counted = await client.responses.input_tokens.count(model="m", input="Hi " * 300)
+        history: Any = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello."}]
+        compacted = await client.responses.compact(model="m", input=history)
+        await create(client)(model="m", input=[*compacted.output, {"role": "user", "content": "Did they?"}])
+        status, raw = await post(one.url, {"input": history}, path="/compact")
+        sent = [message["content"] for message in one.upstream.bodies[1]["messages"]]
+    assert counted.input_tokens >= 300
+    assert [item.type for item in compacted.output] == ["compaction"]
+    assert "They met." in sent[0]
+    assert sent[1] == "Did they?"
+    assert (status, json.loads(raw)["error"]["param"]) == (400, "model")
+
+
+@pytest.mark.requirement("responses:stored")
+async def test_what_a_stream_has_shown_is_what_is_stored(tmp_path: Path) -> None:
+    async with gateway(tmp_path, replies(f"Look.\n{BLOCK}", "Done."), served=True) as one:
+        last = check_events(await stream(one.url, {"input": "Hi"}))
+        _, raw = await get(one.url, f"/{last['id']}")
+    assert json.loads(raw) == last
