@@ -956,6 +956,32 @@ PLACEHOLDERS: Final = _now(
       "its latest value.")),
     ("placeholder:system-only", "chat.md#placeholders",
      "Tool, clock and static placeholders are filled in system messages only."),
+    ("prompt:files", "prompts.md#prompt-files, prompts.md#variables",
+     ("Prompt files and variables of the home and the project are named by system messages, a project's before a "
+      "home's of the same name, and a change counts from the next request on.")),
+    ("prompt:problems", "prompts.md#prompt-files",
+     "A file that cannot be used is named with the reason, and hurts no other."),
+    ("prompt:nesting", "prompts.md#nesting",
+     ("A prompt is filled with what it names; one that would contain itself stays a placeholder, and prompts that "
+      "are nested too deeply are refused.")),
+    ("prompt:unfilled", "prompts.md#names-that-nothing-fills",
+     ("A name in a system message that nothing fills stays there; it is logged once, counted, and named in the record "
+      "of the chat.")),
+    ("prompt:list", "prompts.md#looking-at-prompts",
+     "GET /v1/prompts lists prompts, problems and names that nothing fills, and POST /v1/prompts/fill shows a result."),
+    ("assistant:models", "prompts.md#assistants-as-models",
+     ("Clients see the assistants of their key and those in files as models, and an assistant named as model brings "
+      "its prompt, model and options.")),
+    ("assistant:files", "prompts.md#assistants-as-models",
+     "A prompt file whose header has a model is an assistant for every key."),
+    ("vcp:prompts", "vcp.md#prompts",
+     ("The prompts of an installation of VCPToolBox are filled as its own message processor fills them: order, "
+      "nesting, roles, and what is once in a request.")),
+    ("vcp:prompts:folds", "vcp.md#prompts",
+     ("Folds and toolboxes are compared with the conversation by the embeddings that the installation names; without "
+      "them the base block is shown, and a provider that fails is left alone for a minute.")),
+    ("vcp:prompts:served", "vcp.md#prompts",
+     "With vcp set, chats and the list of prompts use the installation's prompts."),
     ("placeholder:async:text", "001 §5.1, writing-a-plugin.md#long-running-work, requests.md#placeholders",
      ("The async result placeholder says that a pending task is still running, and becomes a finished one's callback "
       "message, else its body as JSON.")),

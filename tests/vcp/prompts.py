@@ -7,7 +7,7 @@ import shutil
 import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,7 +17,7 @@ from toolyard.protocol.records.task_record import Task
 from toolyard.vcp.prompt_files import PromptFiles
 from toolyard.vcp.prompts import NO_NODES, InstalledPrompts, PromptPorts
 
-NOW: Final = datetime(2026, 11, 15, 1, 50, 28, tzinfo=timezone.utc)
+NOW: Final = datetime(2026, 11, 15, 1, 50, 28, tzinfo=UTC)
 ME: Final = "key:me"
 _HOST: Final = Path(__file__).with_name("ask_prompts.js")
 
@@ -105,7 +105,7 @@ def ask_vcptoolbox(tree: Path, root: Path, asked: Asked) -> list[list[Any]]:
         timeout=300,
         check=False,
     )
-    assert run.returncode == 0 and run.stdout, run.stderr.decode()[-2000:]
+    assert run.returncode == 0, run.stderr.decode()[-2000:]
     made: list[list[Any]] = json.loads(run.stdout)
     return made
 
@@ -124,9 +124,10 @@ def make_random(root: Path, seed: int) -> Asked:
     rare = ["Date", "Time", "Today", "Festival", "Port", "Image_Key", "VCPAllTools", "VCPDistributedServerList",
             "SarPrompt1", "SarPrompt2", "SarPrompt7", "SarPromptAll", "通用表情包", "缺少表情包", "Nobody", "a b",
             "VCP_ASYNC_RESULT::P::done", "VCP_ASYNC_RESULT::P::failed", "VCP_ASYNC_RESULT::P::later"]  # fmt: skip
-    words = ["hello", "\n", "  ", "{ ", "}}", "「始」", "[系统提示:]", "[[VCPStaticFold::Full]]", "[[VCPStaticFold::lite]]",
-             "before", "<<<[ROLE_DIVIDE_USER]>>>", "<<<[END_ROLE_DIVIDE_USER]>>>", "<<<[ROLE_DIVIDE_ASSISTANT]>>>",
-             "<<<[END_ROLE_DIVIDE_ASSISTANT]>>>", "<<<[TOOL_REQUEST]>>>", "<<<[END_TOOL_REQUEST]>>>", "\r\n", "秘密"]  # fmt: skip
+    roles = [f"<<<[{end}ROLE_DIVIDE_{role}]>>>" for end in ("", "END_") for role in ("USER", "ASSISTANT")]
+    words = ["hello", "before", "秘密", "\n", "\r\n", "  ", "{ ", "}}", "「始」", "[系统提示:]", *roles,
+             "[[VCPStaticFold::Full]]", "[[VCPStaticFold::lite]]", "<<<[TOOL_REQUEST]>>>",
+             "<<<[END_TOOL_REQUEST]>>>"]  # fmt: skip
 
     def text(names: list[str], most: int = 12) -> str:
         pieces = []
@@ -162,11 +163,14 @@ def make_random(root: Path, seed: int) -> Asked:
         quoted = quoted.replace("'", "").replace("\r", "").replace("\n", " ").replace("text", "")
         settings.append(f"{name}={file}" if file else f"{name}='{quoted}'")
     settings += [
-        "Detector1='秘密'", "Detector_Output1='public {{Date}}'", "SuperDetector2='hello'", "SuperDetector_Output2='HELLO'",
-        f"EnableRoleDivider={dice.choice(['true', 'false'])}", f"RoleDividerScanSystem={dice.choice(['true', 'false'])}",
-        f"RoleDividerAssistant={dice.choice(['true', 'true', 'false'])}", "RoleDividerIgnoreList=[\"before\"]",
-        f"RoleDividerRemoveDisabledTags={dice.choice(['true', 'false'])}",
-    ]  # fmt: skip
+        "Detector1='秘密'",
+        "Detector_Output1='public {{Date}}'",
+        "SuperDetector2='hello'",
+        "SuperDetector_Output2='HELLO'",
+        'RoleDividerIgnoreList=["before"]',
+    ]
+    switches = ("Enable{}", "{}ScanSystem", "{}Assistant", "{}RemoveDisabledTags")
+    settings += [f"{name.format('RoleDivider')}={dice.choice(['true', 'true', 'false'])}" for name in switches]
     Tree(
         root=root,
         settings="\n".join(settings) + "\n",
@@ -191,9 +195,11 @@ def make_random(root: Path, seed: int) -> Asked:
                                  {"type": "text", "text": text(everything)}]  # fmt: skip
             messages.append({"role": role, "content": parts if dice.random() < 0.2 else content})
         requests.append((dice.choice(["m", "gpt-x", "other", ""]), messages))
-    json_fold = {"vcp_dynamic_fold": True, "fold_blocks": [
-        {"threshold": 0.5, "content": "high"}, {"threshold": "0.1", "content": "low"}, {"threshold": 0.3, "content": ""},
-    ]}  # fmt: skip
+    blocks = [(0.5, "high"), ("0.1", "low"), (0.3, "")]
+    json_fold = {
+        "vcp_dynamic_fold": True,
+        "fold_blocks": [{"threshold": threshold, "content": content} for threshold, content in blocks],
+    }
     printed = [text(["Nobody"], 2) or "static", fold(["Nobody"]), json.dumps(json_fold), '{"vcp_dynamic_fold": true}']
     return Asked(
         requests=requests,

@@ -37,8 +37,8 @@ class AssistantModels:
 
     async def apply(self, asked: ClientRequest) -> ClientRequest:
         """Return the request as its assistant asks it; the same one when it names none. Raises ChatFailed."""
-        model = asked.body.get("model")
-        messages = asked.body.get("messages")
+        sent = asked.body
+        model, messages = sent.get("model"), sent.get("messages")
         if not isinstance(model, str) or not model.startswith(PREFIX) or not isinstance(messages, list):
             return asked
         name, alias = split_alias(model)
@@ -50,7 +50,7 @@ class AssistantModels:
                 HTTPStatus.NOT_FOUND,
             )
         suffix = model.removeprefix(name) if alias and not split_alias(assistant.model)[1] else ""
-        body = asked.body | {
+        body = sent | {
             "model": f"{assistant.model}{suffix}",
             "messages": _add_instructions(messages, assistant.instructions),
         }
@@ -61,7 +61,7 @@ class AssistantModels:
         if own and (given is None or isinstance(given, dict)):
             body[EXTENSION] = own | (given or {})
         # Sent again it is known by what its client sent, whatever the assistant is by then.
-        identity = asked.identity or (asked.body if asked.raw else None)
+        identity = asked.identity or (sent if asked.raw else None)
         return replace(asked, body=body, raw=b"", identity=identity)
 
     async def _find(self, name: str, caller: str) -> AssistantOptions | None:

@@ -23,6 +23,7 @@ from toolyard.engine.cancellation import uncancellable
 from toolyard.engine.idempotency import Started, StoredResponse
 from toolyard.engine.turns import REPEATED_S, Turns, TurnState
 from toolyard.gateway.assistant_models import AssistantModels
+from toolyard.gateway.chat_prompt import FilledPrompt, fill_prompt
 from toolyard.gateway.client_request import ChatOptions, ClientRequest, parse_options
 from toolyard.gateway.faults import ChatFailed, ChatFault, bad_request, changed_history, server_stopping
 from toolyard.gateway.offer import estimate_request
@@ -299,6 +300,18 @@ class Chat:
         """Return the models of all providers, then the assistants that a caller may use."""
         models = self.offer_policy.list_models(await self.upstreams.models())
         return [*models, *(await self._assistants.list_models(caller) if self._assistants else ())]
+
+    @property
+    def has_installed_prompts(self) -> bool:
+        """The prompts of an installation are filled, so no request is passed on as it came."""
+        return self._planner.texts.installed is not None
+
+    async def fill_prompt(self, text: str, model: str, caller: str) -> FilledPrompt:
+        """Return a system message as its model would get it, for people who write one. Raises ChatFailed."""
+        return await fill_prompt(
+            [{"role": "system", "content": text}], self._planner.texts, caller,
+            model=model or self.upstreams.default_model,
+        )  # fmt: skip
 
     def unavailable_providers(self) -> list[str]:
         """Return the providers that did not answer when they were last asked for their models."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Generic, TypeVar
 
-from toolyard.dialects.vcp_install import CONFIG, RESULTS
+from toolyard.dialects.vcp_install import CONFIG, RESULTS, DynamicToolLimits, ModelPrompt, read_model_prompts
 from toolyard.plugins.package.config_env import parse_config
 from toolyard.protocol.json import Json
 from toolyard.vcp.installation import AGENT_MAP, TOOLBOX_MAP
@@ -21,6 +21,7 @@ from toolyard.vcp.installation import AGENT_MAP, TOOLBOX_MAP
 MODEL_PROMPTS: Final = "sarprompt.json"
 EMOJI: Final = "Plugin/EmojiListGenerator/generated_lists"
 IMAGE_SERVER: Final = "Plugin/ImageFileServer/config.env"
+DYNAMIC_TOOLS: Final = "ToolConfigs/dynamic_tool_bridge.config.json"
 MAX_FILE: Final = 8 * 2**20  # bytes of one file
 _MAX_KEPT = 500  # files
 _MAX_MODEL_PROMPTS = 100  # in config.env, as VCPToolBox reads them
@@ -33,20 +34,6 @@ class Toolbox:
     description: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class ModelPrompt:
-    """A text of ``sarprompt.json`` that only some models get."""
-
-    key: str
-    models: tuple[str, ...]  # in lower case
-    content: str
-    is_part: bool = False  # part of a model's name is enough
-
-    def fits(self, model: str) -> bool:
-        name = model.lower()
-        return any(one in name if self.is_part else one == name for one in self.models if one)
-
-
 class PromptFiles:
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -54,6 +41,7 @@ class PromptFiles:
         self._agents = _Watched(root / AGENT_MAP, _parse_agents)
         self._toolboxes = _Watched(root / TOOLBOX_MAP, _parse_toolboxes)
         self._image_server: _Watched[Mapping[str, str]] = _Watched(root / IMAGE_SERVER, _parse_variables)
+        self._dynamic_tools = _Watched(root / DYNAMIC_TOOLS, _parse_limits)
         self._model_prompts = _Watched(root / MODEL_PROMPTS, _parse_model_prompts)
         self._texts: OrderedDict[str, _Watched[str]] = OrderedDict()
 
@@ -66,6 +54,10 @@ class PromptFiles:
     def image_key(self) -> str:
         """The key in addresses of pictures: that of their plugin, else of config.env."""
         return self._image_server.read().get("Image_Key", "") or self.variables.get("Image_Key", "")
+
+    @property
+    def dynamic_tool_limits(self) -> DynamicToolLimits:
+        return self._dynamic_tools.read()
 
     @property
     def agents(self) -> Mapping[str, str]:
@@ -187,6 +179,10 @@ def _parse_map(text: str) -> dict[str, Json]:
     return value if isinstance(value, dict) else {}
 
 
+def _parse_limits(text: str) -> DynamicToolLimits:
+    return DynamicToolLimits.from_json(_parse_map(text))
+
+
 def _parse_agents(text: str) -> Mapping[str, str]:
     return {name: file for name, file in _parse_map(text).items() if isinstance(file, str) and file}
 
@@ -204,20 +200,10 @@ def _parse_toolboxes(text: str) -> Mapping[str, Toolbox]:
 
 def _parse_model_prompts(text: str) -> tuple[ModelPrompt, ...]:
     try:
-        value = json.loads(text or "[]")
+        value: Json = json.loads(text or "[]")
     except (ValueError, RecursionError):
         return ()
-    entries = [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
-    return tuple(
-        ModelPrompt(
-            str(one.get("promptKey") or ""),
-            tuple(str(model).strip().lower() for model in models),
-            str(one.get("content") or ""),
-            is_part=one.get("matchMode") == "includes",
-        )
-        for one in entries
-        if isinstance(models := one.get("models"), list)
-    )
+    return read_model_prompts(value)
 
 
 def _list_model_prompts(variables: Mapping[str, str]) -> Iterator[ModelPrompt]:

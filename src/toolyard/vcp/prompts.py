@@ -15,7 +15,7 @@ import asyncio
 import json
 import logging
 import re
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -24,10 +24,13 @@ from zoneinfo import ZoneInfo
 
 from toolyard.gateway.chat_prompt import MAX_GROWTH, SYSTEM, prompt_too_long
 from toolyard.gateway.ports import InstalledPrompt, PromptRequest
+from toolyard.protocol.envelope import Failure
 from toolyard.protocol.json import Json, JsonObject
 from toolyard.protocol.records.task_record import Task, write_result
 from toolyard.protocol.request_text import neutralise
 from toolyard.protocol.requests.marks import START
+from toolyard.vcp.bridge.connection import BridgeError
+from toolyard.vcp.dynamic_tools import ListedTool, write_dynamic_tools
 from toolyard.vcp.folds import Similarity
 from toolyard.vcp.prompt_files import PromptFiles
 from toolyard.vcp.prompt_text import PromptValues, TextFiller, TooLong
@@ -64,8 +67,8 @@ class PromptPorts:
     own: Callable[[], Mapping[str, str]] = dict  # Toolyard's own prompts and variables
     nodes: Callable[[], str] = lambda: NO_NODES
     port: Callable[[], str] = lambda: ""
-    dynamic_tools: Callable[[list[Json]], Awaitable[str]] | None = None
-    similarity: Callable[[list[Json]], Similarity] | None = None  # with a conversation
+    listed_tools: Callable[[], Sequence[ListedTool]] = tuple  # for {{VCPDynamicTools}}
+    similarity: Callable[[list[Json]], Similarity] | None = None  # with a conversation; used in another thread
     preprocess: Preprocess | None = None
 
 
@@ -78,12 +81,16 @@ class InstalledPrompts:
         messages, wants_media = _take_media_marks(request.messages)
         messages = await self._preprocess(Stage.FIRST, messages)
         size = _count_text(messages)
+        similarity = self._ports.similarity(messages) if self._ports.similarity else _know_nothing
         try:
-            messages, lists_tools = await asyncio.to_thread(self._fill_variables, messages, request)
+            messages, lists_tools = await asyncio.to_thread(self._fill_variables, messages, request, similarity)
         except TooLong:
             raise prompt_too_long() from None
         if _count_text(messages) - size > MAX_GROWTH:
             raise prompt_too_long()
+        lists_tools = lists_tools or any(
+            role == "system" and "{{VCPDynamicTools}}" in text for one in messages for text, role in _list_texts(one)
+        )
         messages = [await self._fill_late(message, request) for message in messages]
         if _count_text(messages) - size > MAX_GROWTH:
             raise prompt_too_long()
@@ -93,9 +100,12 @@ class InstalledPrompts:
         variables = await asyncio.to_thread(lambda: self._files.variables)
         messages = _apply_detectors(messages, variables)
         messages = RoleDivider.from_variables(variables).divide(messages)
-        return InstalledPrompt(messages=messages, lists_tools=lists_tools or _has_calls(messages))
+        lists_tools = (lists_tools or _has_calls(messages)) and not request.is_plain
+        return InstalledPrompt(messages=messages, lists_tools=lists_tools)
 
-    def _fill_variables(self, messages: list[Json], request: PromptRequest) -> tuple[list[Json], bool]:
+    def _fill_variables(
+        self, messages: list[Json], request: PromptRequest, similarity: Similarity
+    ) -> tuple[list[Json], bool]:
         zone = _find_zone(self._files.variables)
         ports = self._ports
         values = PromptValues(
@@ -106,7 +116,7 @@ class InstalledPrompts:
             nodes=ports.nodes(),
             port=ports.port(),
             image_key=self._files.image_key,
-            similarity=ports.similarity(messages) if ports.similarity else lambda _: None,
+            similarity=similarity,
         )
         filler = TextFiller(self._files, values, request.model)
         made = [_map_texts(message, filler.fill) for message in messages]
@@ -115,22 +125,27 @@ class InstalledPrompts:
     async def _fill_late(self, message: Json, request: PromptRequest) -> Json:
         """Insert what has to be waited for: async results, and the tools that fit the conversation."""
         found: dict[tuple[str, str], str] = {}
-        tools = ""
+        tools, is_named = "", False
         for text, role in _list_texts(message):
-            if role == "system" and not tools and "{{VCPDynamicTools}}" in text:
-                dynamic = self._ports.dynamic_tools
-                tools = await dynamic(request.messages) if dynamic and not request.is_plain else ""
+            if role == "system" and not is_named and "{{VCPDynamicTools}}" in text:
+                is_named, tools = True, await self._write_dynamic_tools(request)
             for match in _RESULT.finditer(text):
                 key = (match[2], match[3])
                 if key not in found:
                     found[key] = neutralise(await self._read_result(*key, request.caller))
 
         def insert(text: str, role: str) -> str:
-            if role == "system" and tools:
+            if role == "system" and is_named:
                 text = text.replace("{{VCPDynamicTools}}", tools)
             return _RESULT.sub(lambda match: _insert_result(match, found[match[2], match[3]]), text) if found else text
 
-        return _map_texts(message, insert) if found or tools else message
+        return _map_texts(message, insert) if found or is_named else message
+
+    async def _write_dynamic_tools(self, request: PromptRequest) -> str:
+        limits = await asyncio.to_thread(lambda: self._files.dynamic_tool_limits)
+        if request.is_plain or not limits.is_on:
+            return ""
+        return await asyncio.to_thread(write_dynamic_tools, self._ports.listed_tools(), request.messages, limits)
 
     async def _read_result(self, plugin: str, task_id: str, caller: str) -> str:
         task = await self._ports.task(plugin, task_id, caller)
@@ -146,9 +161,13 @@ class InstalledPrompts:
         try:
             async with asyncio.timeout(_MAX_WAIT_S):
                 return await self._ports.preprocess(stage, messages)
-        except Exception as error:  # noqa: BLE001 code that is not ours
+        except (BridgeError, Failure, OSError) as error:
             _log.warning("the preprocessors of VCPToolBox failed (%s): %s", stage, str(error) or type(error).__name__)
             return messages
+
+
+def _know_nothing(_: str) -> None:
+    return None
 
 
 def _take_media_marks(messages: list[Json]) -> tuple[list[Json], bool]:

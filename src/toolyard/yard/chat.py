@@ -68,7 +68,7 @@ def make_chat(
         report_unfilled=yard.prompts.report_unfilled,
     )
     if config.vcp is not None:
-        texts = replace(texts, installed=_make_installed_prompts(yard, config.vcp, texts, printed or static))
+        texts = replace(texts, installed=_make_installed_prompts(yard, config.vcp, texts, printed or static, clock))
     assistants = Assistants(yard.state.store, clock)
 
     async def list_assistants(caller: str) -> list[AssistantOptions]:
@@ -92,22 +92,31 @@ def make_chat(
 
 
 def _make_installed_prompts(
-    yard: "Yard", root: Path, texts: PromptSources, printed: Callable[[], Mapping[str, str]]
+    yard: "Yard", root: Path, texts: PromptSources, printed: Callable[[], Mapping[str, str]], clock: Clock
 ) -> Callable[[PromptRequest], Awaitable[InstalledPrompt]]:
     """Return what fills requests with the prompts of an installation of VCPToolBox."""
+    from toolyard.vcp.dynamic_tools import ListedTool
     from toolyard.vcp.prompt_files import PromptFiles
     from toolyard.vcp.prompts import InstalledPrompts, PromptPorts
+    from toolyard.vcp.similarity import Similarities
 
+    files = PromptFiles(root)
     ports = PromptPorts(
         now=texts.now,
         task=texts.task,
         statics=printed,
         tools=lambda: {f"VCP{spec.name}": spec.prompt_text for spec in texts.specs() if spec.prompt_text},
+        listed_tools=lambda: [
+            ListedTool(spec.name, spec.display_name, spec.description, spec.prompt_text)
+            for spec in texts.specs()
+            if spec.prompt_text
+        ],
         own=texts.own,
         port=lambda: str(yard.plugins.port),
         preprocess=yard.vcp.preprocess,
+        similarity=Similarities(files, clock.monotonic, yard.mask.text).compare,
     )
-    return InstalledPrompts(PromptFiles(root), ports).fill
+    return InstalledPrompts(files, ports).fill
 
 
 def change_upstreams(chat: Chat, yard: "Yard", config: Config, *, clock: Clock, mask: Mask) -> None:

@@ -28,16 +28,13 @@ def router(chat: Chat) -> Routes:
 
     @routes.get("", ModelList | MessagesModelList, responses=errors)
     async def list_models(
-        request: Request,
-        principal: CurrentPrincipal,
-        limit: MaxModels = 20,
-        after_id: str = "",
-        before_id: str = "",
+        request: Request, principal: CurrentPrincipal, limit: MaxModels = 20, after_id: str = "", before_id: str = ""
     ) -> Response:
         """List the models of every provider, the built-in guide, and the assistants of this key as `assistant/NAME`.
 
         The models of a provider that does not answer have `"available": false`, and `unavailable` names it. A request
-        with `anthropic-version` gets them in Anthropic's shape, page by page."""
+        with `anthropic-version` gets them in Anthropic's shape, page by page.
+        """
         models = await chat.models(principal.caller)
         if ANTHROPIC_VERSION in request.headers:
             return json_response(list_models_page(models, limit, after_id, before_id))

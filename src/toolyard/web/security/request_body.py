@@ -29,6 +29,7 @@ _FORMS = ("/v1/images/", "/v1/audio/")
 _LARGE = (
     "/v1/chat/",
     "/v1/chatvcp/",
+    "/v1/responses",
     "/v1/messages",
     *FORWARDED_PATHS,
     *VCP_PLUGINS,
