@@ -445,3 +445,18 @@ async def test_a_call_ends_at_the_time_limit_of_its_manifest(tree: Tree) -> None
         assert envelope.error is not None
         assert envelope.error.code is ErrorCode.TIMEOUT
         assert (await opened.call("Good")).envelope.error is None
+
+
+@pytest.mark.requirement("vcp:bridge:confined")
+@pytest.mark.skipif(not CONFINED, reason="this machine confines nothing")
+@pytest.mark.parametrize("after", ["return [];", "throw new Error('it failed');"])
+async def test_what_a_call_was_kept_from_stands_in_its_result_though_it_swallowed_the_error(
+    tree: Tree, after: str
+) -> None:
+    write = "await require('fs').promises.writeFile('Plugin.js', '').catch(() => {});"
+    tree.add("Quiet", make_plugin(f"if (args.quiet) return 1; {write} {after}"))
+    async with tree.open() as opened:
+        for _ in range(2):  # each call says it, not the first alone
+            envelope = (await opened.call("Quiet")).envelope
+            assert str(tree.root / "Plugin.js") in envelope.text
+        assert "Plugin.js" not in (await opened.call("Quiet", quiet=1)).envelope.text
