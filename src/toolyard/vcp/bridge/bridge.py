@@ -23,7 +23,7 @@ from toolyard.message import Message, strip_period
 from toolyard.plugins.mcp.server_health import MAX_CRASHES, WITHIN_S, Backoff, ServerLog
 from toolyard.plugins.package.plugin import Plugin
 from toolyard.plugins.plugin_host import PluginHost
-from toolyard.protocol.access import ConfinementLevel
+from toolyard.protocol.access import AccessChoice, ConfinementLevel
 from toolyard.protocol.envelope import Failure, Reason
 from toolyard.protocol.json import Json
 from toolyard.protocol.manifests.manifest import PluginType
@@ -77,8 +77,12 @@ class Bridge:
         self.placeholders: Mapping[str, str] = {}  # the values that its plugins give, as of the last look
 
     def list_plugins(self) -> list[Plugin]:
-        """Return the plugins that are switched on and may run."""
-        return [plugin for plugin in self._context.plugins().plugins.all if plugin.is_in_process and plugin.may_run]
+        """Return the plugins that are switched on and may run in a process that they share."""
+        return [
+            plugin
+            for plugin in self._context.plugins().plugins.all
+            if plugin.is_in_process and plugin.may_run and plugin.access is not AccessChoice.STRICT
+        ]
 
     @property
     def inventory(self) -> Inventory | None:

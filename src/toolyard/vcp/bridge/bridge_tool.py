@@ -10,6 +10,7 @@ from toolyard.plugins.advice import REFUSED_PATHS, describe_refusal
 from toolyard.plugins.package.plugin import Plugin
 from toolyard.plugins.plugin_host import PluginHost
 from toolyard.plugins.process.child_report import limit_run_time
+from toolyard.protocol.access import AccessChoice
 from toolyard.protocol.arguments import accept_arguments
 from toolyard.protocol.envelope import ErrorCode, Failure, Reason
 from toolyard.protocol.json import Json, JsonObject
@@ -49,7 +50,13 @@ class BridgeTool:
         return self._spec
 
     def check(self, call: ToolCall) -> None:
-        _, manifest = self._host.require_ready(self._spec.name)
+        plugin, manifest = self._host.require_ready(self._spec.name)
+        if plugin.access is AccessChoice.STRICT:
+            message = Message(
+                "{name} cannot run with the access 'strict': it shares VCPToolBox's process with others.",
+                name=plugin.name,
+            )
+            raise Failure(Reason.DENIED, message, hint=Message("The owner of this machine can fix that."))
         declared = command_spec(manifest, call.arguments)
         if declared is not None:
             accept_arguments(declared, call.arguments)
