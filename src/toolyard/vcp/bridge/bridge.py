@@ -133,11 +133,14 @@ class Bridge:
 
     async def run(self) -> None:
         """Keep it running while something is switched on, until cancelled: services work without any call."""
-        told = ""
+        told, known = "", None
         while not self._closed:
             try:
                 if self.list_plugins():
                     connection = await self.connect()
+                    if connection is not known:
+                        known = connection
+                        _log_problems(connection.inventory)
                     values = await connection.list_placeholders()
                     self.placeholders = {name: value for name, value in values.items() if isinstance(value, str)}
                 elif self._connection is not None:
@@ -191,8 +194,6 @@ class Bridge:
                 child, host.children, HostServices(self._context.answer, self._context.push, self._log.add)
             )
             await connection.start([plugin.folder.name for plugin in plugins])
-            for name, why in connection.inventory.problems.items():
-                _log.warning("VCPToolBox could not load %s: %s", name, why.split("\n")[0])
         except Failure as failure:
             self._owned.close()
             self._backoff.note_crash()
@@ -255,3 +256,8 @@ class Bridge:
             message = Message("{message} It said: {output}", message=message, output=self._log.last_lines)
         hint = Message("Its owner finds more in {log}.", log=self._log.path)
         return Failure(failure.reason or Reason.START_FAILED, message, hint=hint)
+
+
+def _log_problems(inventory: Inventory) -> None:
+    for name, why in inventory.problems.items():
+        _log.warning("VCPToolBox could not load %s: %s", name, why.split("\n")[0])
