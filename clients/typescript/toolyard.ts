@@ -620,6 +620,8 @@ export interface ChatDetail {
   state: string;
   error: string | null;
   offer: ChatOffer;
+  /** The names of placeholders in its prompt that nothing fills. */
+  unfilled: Array<string>;
   rounds: Array<ChatRound>;
   work: Array<ChatWork>;
   /** The newest event of its stream; null if it cannot be followed. */
@@ -719,6 +721,14 @@ export interface CommandForm {
   translations: Record<string, TranslationRow>;
   /** A JSON Schema of the calls of this command. */
   parameters: Record<string, unknown>;
+}
+
+export interface CompactedResponse {
+  id: string;
+  object: "response.compaction";
+  created_at: number;
+  output: Array<Record<string, unknown>>;
+  usage: Record<string, unknown>;
 }
 
 /** The extent to which a program is confined to its access. Levels are ordered: see ``reaches``. */
@@ -846,6 +856,12 @@ export interface DeclaredPermissions {
   confinement?: ConfinementLevel;
 }
 
+export interface DeletedResponse {
+  id: string;
+  object: "response";
+  deleted: boolean;
+}
+
 export interface DiskStatus {
   free: number;
   total: number;
@@ -921,6 +937,11 @@ export interface ErrorFields {
   param?: string | null;
 }
 
+export interface Estimate {
+  /** The number was not counted by the provider. */
+  estimate: boolean;
+}
+
 export interface EventStatus {
   newest: number;
   lag: number;
@@ -946,6 +967,16 @@ export interface FileSide {
   state: "text" | "none" | "binary" | "too_large" | "gone";
   bytes: number | null;
   text: string | null;
+}
+
+export interface FilledText {
+  /** The system message as the model would get it. */
+  text: string;
+  characters: number;
+  /** Names in it that nothing fills. */
+  unfilled: Array<string>;
+  /** Whether it lists tools, so that none are offered besides. */
+  lists_tools: boolean;
 }
 
 export interface FoundConversation {
@@ -1093,6 +1124,20 @@ export interface ImageUrlPart {
 export interface InputAudioPart {
   type: "input_audio";
   input_audio: AudioData;
+}
+
+export interface InputItemList {
+  object: "list";
+  data: Array<Record<string, unknown>>;
+  first_id: string | null;
+  last_id: string | null;
+  has_more: boolean;
+}
+
+export interface InputTokens {
+  object: "response.input_tokens";
+  input_tokens: number;
+  toolyard: Estimate;
 }
 
 export interface InterruptRequest {
@@ -1438,7 +1483,7 @@ export interface PluginDetail {
   /** The parameters of the sentence. */
   reason_params?: Record<string, string | number | boolean | NestedMessage>;
   folder: string;
-  origin: "shipped" | "home" | "project" | "given";
+  origin: "shipped" | "home" | "project" | "given" | "vcp";
   /** How far it is confined; null when it cannot run. */
   confinement: ConfinementLevel | null;
   /** The folder of the plugin with the same name that is used instead. */
@@ -1540,7 +1585,7 @@ export interface PluginRow {
   /** The parameters of the sentence. */
   reason_params?: Record<string, string | number | boolean | NestedMessage>;
   folder: string;
-  origin: "shipped" | "home" | "project" | "given";
+  origin: "shipped" | "home" | "project" | "given" | "vcp";
   /** How far it is confined; null when it cannot run. */
   confinement: ConfinementLevel | null;
   /** The folder of the plugin with the same name that is used instead. */
@@ -1646,6 +1691,49 @@ export interface ProjectFolder {
   entries: Array<ProjectEntry>;
   /** There are more entries than were returned. */
   truncated: boolean;
+}
+
+export interface PromptDraft {
+  /** A system message. */
+  text: string;
+  /** The model that it would be for. */
+  model?: string;
+}
+
+export interface PromptList {
+  /** Where prompt files are looked for. */
+  folders: Array<string>;
+  /** The VCPToolBox installation whose prompts are used. */
+  installation: string | null;
+  data: Array<PromptRow>;
+  problems: Array<PromptProblemRow>;
+  /** Names in system messages that nothing fills. */
+  unfilled: Array<UnfilledName>;
+}
+
+export interface PromptProblemRow {
+  message: string;
+  /** The code of the sentence beside it; missing if it has none. */
+  message_code?: string;
+  /** The parameters of the sentence. */
+  message_params?: Record<string, string | number | boolean | NestedMessage>;
+  place: string;
+}
+
+export interface PromptRow {
+  /** System messages name it as {{NAME}}. */
+  name: string;
+  /** A prompt file or a variable; agent and toolbox: of a VCPToolBox installation. */
+  kind: "prompt" | "variable" | "agent" | "toolbox";
+  /** The file that it stands in. */
+  place: string;
+  /** Its text as it is written, cut after 2,000 characters. */
+  text: string;
+  /** The length of the whole text. */
+  characters: number;
+  description: string;
+  /** Of an assistant: its model, or empty. Null: it is none. */
+  model: string | null;
 }
 
 export interface ProviderContact {
@@ -2598,6 +2686,12 @@ export interface UndoneCall {
   restored: Array<string>;
   /** The paths of the files and folders that the call had created. */
   deleted: Array<string>;
+}
+
+export interface UnfilledName {
+  name: string;
+  /** The requests whose system messages had it, since the server started. */
+  requests: number;
 }
 
 export interface UpstreamStatus {
@@ -3801,6 +3895,68 @@ export interface Operations {
     };
     result: ResponseObject;
   };
+  /** Estimate the tokens of a request, rather too high than too low. */
+  "POST /v1/responses/input_tokens": {
+    options: {
+      body: ResponsesRequest;
+    };
+    result: InputTokens;
+  };
+  /** Replace a conversation by a summary, which the model of the request writes. */
+  "POST /v1/responses/compact": {
+    options: {
+      body: ResponsesRequest;
+    };
+    result: CompactedResponse;
+  };
+  /** Return a stored response of this key, or the events of one in the background. */
+  "GET /v1/responses/{id}": {
+    options: {
+      path: {
+        id: string;
+      };
+      query?: {
+        /** Its events, of one in the background. */
+        stream?: boolean;
+        /** The number of the last event seen. */
+        starting_after?: number;
+      };
+    };
+    result: ResponseObject;
+  };
+  /** Delete a stored response; one in the background is stopped. */
+  "DELETE /v1/responses/{id}": {
+    options: {
+      path: {
+        id: string;
+      };
+    };
+    result: DeletedResponse;
+  };
+  /** Stop a response in the background, with its model and its tools. */
+  "POST /v1/responses/{id}/cancel": {
+    options: {
+      path: {
+        id: string;
+      };
+    };
+    result: ResponseObject;
+  };
+  /** List the input of a stored response. */
+  "GET /v1/responses/{id}/input_items": {
+    options: {
+      path: {
+        id: string;
+      };
+      query?: {
+        limit?: number;
+        order?: "asc" | "desc";
+        /** The id of the last item of the page before. */
+        after?: string;
+      };
+    };
+    result: InputItemList;
+  };
   /** Complete a chat for a client of Anthropic's Messages; tools that the model calls are run on the server. */
   "POST /v1/messages": {
     options: {
@@ -3819,9 +3975,10 @@ export interface Operations {
     result: TokenCount;
   };
   /**
-   * List the models of every provider, and the built-in guide. The models of a provider that does not answer have
-   * `"available": false`, and `unavailable` names it. A request with `anthropic-version` gets them in Anthropic's
-   * shape, page by page.
+   * List the models of every provider, the built-in guide, and the assistants of this key as `assistant/NAME`.
+   *
+   * The models of a provider that does not answer have `"available": false`, and `unavailable` names it. A request
+   * with `anthropic-version` gets them in Anthropic's shape, page by page.
    */
   "GET /v1/models": {
     options: {
@@ -3842,6 +3999,18 @@ export interface Operations {
       };
     };
     result: Model | MessagesModel;
+  };
+  /** List the prompts, variables and assistants in files, and the names in system messages that nothing fills. */
+  "GET /v1/prompts": {
+    options: {};
+    result: PromptList;
+  };
+  /** Return what a model would get of a system message, with all that it names. */
+  "POST /v1/prompts/fill": {
+    options: {
+      body: PromptDraft;
+    };
+    result: FilledText;
   };
   /** Create embeddings at the provider of the model. */
   "POST /v1/embeddings": {

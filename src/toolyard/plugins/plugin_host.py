@@ -118,6 +118,8 @@ class PluginHost:
         plugin = self.plugins.get(name)
         if plugin is None or plugin.manifest is None or plugin.manifest.type is PluginType.STATIC:
             return None
+        if plugin.is_in_process:  # ``vcp.bridge`` has it
+            return None
         tool = self._tools.get(name)
         if tool is None or tool.plugin is not plugin:
             tool = self._tools[name] = PluginTool(self, plugin, plugin.manifest)
@@ -177,9 +179,9 @@ class PluginHost:
             version=plugin.fingerprint.digest,
         )
         launch = self.network.add_to(launch, plugin.name, access)
-        return watch_refusals(self._add_packages(launch)) if plugin.installation else launch
+        return watch_refusals(self.add_packages(launch)) if plugin.installation else launch
 
-    def _add_packages(self, launch: Launch) -> Launch:
+    def add_packages(self, launch: Launch) -> Launch:
         """Let a program of an installation find the npm packages that were installed for it."""
         packages = str(self.host_environment.home / PACKAGES_FOLDER / "node_modules")
         if not os.path.isdir(packages) or "NODE_PATH" in launch.environment:

@@ -79,6 +79,11 @@ class PluginSource:
         return self._config.own_command
 
     @property
+    def port(self) -> int:
+        """The port at which plugins and prompts reach the server."""
+        return int(self._outside.url.rpartition(":")[2] or self._config.settings.port)
+
+    @property
     def plugins(self) -> "Plugins":
         return self.host.plugins
 
@@ -276,13 +281,13 @@ class PluginSource:
         from toolyard.plugins.package.environment import HostEnvironment
 
         config = self._config
-        address, _, port = self._outside.url.rpartition(":")
+        address = self._outside.url.rpartition(":")[0]
         return HostEnvironment(
             environ=config.environ,
             project=config.project.resolve(),
             home=config.home,
             own_command=config.own_command,
-            port=int(port or config.settings.port),
+            port=self.port,
             address=address or "http://127.0.0.1",
             secret_keys=config.secret_variables,
             shared=config.settings.shared_keys,

@@ -19,6 +19,7 @@ Reading again costs a few ``stat`` calls for each plugin that has not changed. N
 
 import itertools
 import os
+import shlex
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -105,6 +106,7 @@ class Plugins:
         self._files: dict[Path, PluginFiles] = {}
         self._all: tuple[Plugin, ...] = ()
         self._by_name: dict[str, Plugin] = {}
+        self._host_code: Fingerprint | None = None  # of VCPToolBox
         self.version = 0  # counts the refreshes that found something
 
     @property
@@ -242,7 +244,7 @@ class Plugins:
             return plugin
         if manifest.name.casefold() in self._reserved:
             return replace(plugin, state=PluginState.SHADOWED, reason=self._reserved_reason(manifest.name))
-        if manifest.unsupported:
+        if manifest.unsupported and not plugin.is_in_process:
             return replace(plugin, state=PluginState.UNSUPPORTED, reason=manifest.unsupported)
         if files.config is None:
             return plugin
@@ -310,17 +312,32 @@ class Plugins:
             same = same and not (before and before.command and _is_other_python(before.command.argv[0], python))
         if same and before and before.command and before.fingerprint and before.fingerprint.is_current():
             return before.command, before.fingerprint
-        command = resolve_command(manifest.command_line, plugin.folder, shell=manifest.shell, programs=programs)
+        line = f"node {shlex.quote(manifest.script)}" if plugin.is_in_process else manifest.command_line
+        command = resolve_command(line, plugin.folder, shell=manifest.shell, programs=programs)
         if isinstance(command, CommandProblem):
             return command
-        return command, compute_fingerprint(
+        host = self._read_host_code(plugin.installation) if plugin.is_in_process and plugin.installation else None
+        fingerprint = compute_fingerprint(
             plugin.folder,
             manifest=plugin.raw_manifest,
-            command=manifest.command_line,
+            command=f"{line} in {host.digest or host.problem}" if host else line,
             shell=manifest.shell,
             named=command.files,
             config=plugin.config,
         )
+        if host is not None:
+            fingerprint = replace(fingerprint, signatures={**fingerprint.signatures, **host.signatures})
+        return command, fingerprint
+
+    def _read_host_code(self, installation: Path) -> Fingerprint:
+        """Return the fingerprint of the code of VCPToolBox itself, which its in-process plugins run in."""
+        known = self._host_code
+        if known is None or not known.is_current():
+            modules = installation / "modules"
+            named = [f"../{path.name}" for path in installation.glob("*.js")]
+            known = compute_fingerprint(modules, manifest=b"", command="", shell=False, named=named, config={})
+            self._host_code = known
+        return known
 
 
 def _is_other_python(program: str, python: Path) -> bool:

@@ -119,6 +119,11 @@ class Plugin:
         return self.state in (PluginState.READY, PluginState.MISSING_CONFIG)
 
     @property
+    def is_in_process(self) -> bool:
+        """It lives in the process of the installation of VCPToolBox to which it belongs: see ``vcp.bridge``."""
+        return self.installation is not None and self.manifest is not None and bool(self.manifest.script)
+
+    @property
     def id(self) -> str:
         """The identity among all plugins that may ever have its name; stable when the home or Toolyard moves."""
         movable = self.origin in (Origin.SHIPPED, Origin.HOME)

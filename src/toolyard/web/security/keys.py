@@ -25,6 +25,7 @@ from toolyard.workspace.home_folder import StateFile
 KEYS_FILE: Final = "keys.json"
 OWNER: Final = "owner"
 INSTALLATION: Final = "vcp"  # the VCP_Key of a VCPToolBox installation
+VCP_PROCESS: Final = "vcp-plugins"
 MIN_LENGTH: Final = 8  # characters of a key of such an installation
 MIN_REMOTE_LENGTH: Final = 32  # characters of an owner key that other machines may use
 MAX_KEYS: Final = 1000
@@ -144,6 +145,16 @@ def make_installation_keys(http: str, channels: str) -> list[Key]:
         )
         for text, allowed in scopes.items()
     ]
+
+
+def make_process_key(text: str) -> Key:
+    """Return the key with which the plugins in VCPToolBox's process use this server, for as long as it runs."""
+    return Key(
+        id=VCP_PROCESS,
+        name="plugins of VCPToolBox",
+        scopes=frozenset({Scope.CHAT, Scope.TOOLS}),
+        digest=hash_secret(text),
+    )
 
 
 def hash_secret(text: str) -> str:

@@ -33,10 +33,10 @@ from toolyard.vcp.ownership import own_installation
 from toolyard.web.app import AppParts, make_app
 from toolyard.web.feed import Feed
 from toolyard.web.idempotency import IdempotentRequests
-from toolyard.web.routes import backend_stream, mcp_servers, published, sessions
+from toolyard.web.routes import backend_stream, mcp_servers, published, sessions, vcp_plugins
 from toolyard.web.routes.events import Pushes
 from toolyard.web.security.access import Access
-from toolyard.web.security.keys import Keys, make_installation_keys
+from toolyard.web.security.keys import Keys, make_installation_keys, make_process_key
 from toolyard.web.security.owner_key import make_owner_key, read_owner_key
 from toolyard.web.security.request_body import BODY_S
 from toolyard.web.security.request_head import HostPolicy
@@ -136,6 +136,7 @@ class Server:
         try:
             await self.state_check.require_sound()
             await self._assemble()
+            await self.yard.vcp.take_approvals()
             await self.feed.start()
             reloading = self._reloading = self._make_reloader()
             self._app = make_app(self.yard, self._make_parts(reloading))
@@ -157,6 +158,8 @@ class Server:
         self._start_background(reloading.run, "settings")
         if self.tls is not None:
             self._start_background(self.tls.watch, "certificate")
+        if (bridge := self.yard.vcp.bridge) is not None and not options.safe and not self.config.beside:
+            self._start_background(bridge.run, "plugins of VCPToolBox")
         if not options.safe:
             self._start_background(self._announce_plugins, "plugin events")
             self._start_background(self._watch_plugins, "plugins")
@@ -245,7 +248,10 @@ class Server:
         self.yard.mask.add([self.key, *([there.key, there.vcp_key] if there else [])])
         self.publish_keys = PublishKeys(self.config.home)
         self.yard.mask.add_for_logs(self.publish_keys.read_or_make().values())
-        more = make_installation_keys(there.key, there.vcp_key) if there else ()
+        more = make_installation_keys(there.key, there.vcp_key) if there else []
+        if (bridge := self.yard.vcp.bridge) is not None:
+            bridge.is_owned = True
+            more.append(make_process_key(bridge.key))
         keys = Keys(self.config.home, self.key, clock.monotonic, more=more)
         self.access = Access(keys, self.config.home, clock)
         self.idempotent = IdempotentRequests(self.yard.state.idempotency, self.drain, self.config.own_command)
@@ -253,8 +259,9 @@ class Server:
         self.pushes = Pushes(self.yard, self.feed, is_open=self.config.settings.vcp_channels or there is not None)
         self.links = MediaLinks(self.yard.state.media, self.address.public_url(self.config), clock.now)
         self.chat = make_chat(
-            self.yard, clock=clock, static=self._static_placeholders, mask=self.yard.mask, links=self.links
-        )
+            self.yard, clock=clock, static=self._static_placeholders, printed=self._static_outputs,
+            mask=self.yard.mask, links=self.links,
+        )  # fmt: skip
         self.responses = ResponseTurns(self.chat, self.yard.state.responses, self.yard.state.approvals, clock)
         self._mcp = McpMount(
             self.yard,
@@ -288,6 +295,7 @@ class Server:
                 backend_stream.router(self.yard, clock, self.access, self._is_ending),
                 mcp_servers.mount_router(self._mcp),
                 sessions.login_links_router(self.make_login_link, lambda: self.remote_url, self.access.keys),
+                *([vcp_plugins.router(bridge)] if (bridge := self.yard.vcp.bridge) else []),
             ),
         )
 
@@ -323,7 +331,12 @@ class Server:
         return self.drain.is_ending
 
     def _static_placeholders(self) -> dict[str, str]:
-        return self.statics.placeholders() if self.statics else {}
+        own, bridge = self.statics.placeholders() if self.statics else {}, self.yard.vcp.bridge
+        return own if bridge is None else {**bridge.placeholders, **own}
+
+    def _static_outputs(self) -> dict[str, str]:
+        own, bridge = self.statics.outputs() if self.statics else {}, self.yard.vcp.bridge
+        return own if bridge is None else {**bridge.placeholders, **own}
 
     async def _get_callback_base(self) -> str:
         return f"{self.internal_url}/plugin-callback/~"
