@@ -35,7 +35,6 @@ from toolyard.plugins.package.code_names import find_packages, find_words, menti
 from toolyard.plugins.package.config_env import is_secret, is_secret_name, parse_config
 from toolyard.plugins.package.environment import HOST_KEYS, RESERVED
 from toolyard.plugins.package.install import install_plugin
-from toolyard.plugins.package.installation_view import PROMPT_VARIABLE
 from toolyard.plugins.package.plugin import Origin
 from toolyard.protocol.access import Effect, Mode
 from toolyard.protocol.envelope import Failure
@@ -209,7 +208,7 @@ class VcpImport:
             ):
                 hint = f": write it into the {CONFIG} of {', '.join(users)}" if users else ""
                 report.leave(ItemKind.VARIABLE, name, f"it looks like a secret, which plugins do not share{hint}")
-            elif not users and PROMPT_VARIABLE.match(name):
+            elif not users and _IN_PROMPTS.match(name) and not is_secret(name, value):
                 continue  # see the prompts
             elif not users:
                 report.leave(ItemKind.VARIABLE, name, "no plugin that was taken names it")
