@@ -2203,14 +2203,12 @@ INTEROP: Final = _now(
      "The process writes the folders that plugins share and those of its plugins, and no code of others."),
     ("vcp:bridge:server", "vcp.md#what-these-plugins-ask-of-the-server",
      ("What these plugins ask of VCPToolBox's server is answered here: PORT and Key lead to it, their calls are "
-      "settled, "
-      "and their pushes and placeholders arrive.")),
+      "settled, and their pushes and placeholders arrive.")),
     ("vcp:bridge:messages", "vcp.md#plugins-in-vcptoolboxs-process",
      "Message preprocessors see the messages of a chat in VCPToolBox's order."),
     ("vcp:bridge:routes", "vcp.md#pages-and-routes-of-plugins",
      ("Routes of plugins answer at VCPToolBox's own paths, with the keys of this server, and their pages have no "
-      "access "
-      "to its sessions.")),
+      "access to its sessions.")),
     ("vcp:bridge:approvals", "vcp.md#approvals",
      "The approval file of the tree is made into rules once, and VCPToolBox's code asks nobody again."),
     ("vcp:bridge:alone", "vcp.md#beside-vcptoolbox",
