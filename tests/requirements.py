@@ -1797,6 +1797,9 @@ RESPONSES: Final = _now(
       "first; a key without the scope approve cannot allow. For any other client the turn waits.")),
     ("responses:beside", "responses.md#requests",
      "input_tokens estimates, compact replaces a conversation by a summary that the next request can begin with."),
+    ("responses:forwarded", "responses.md#translation",
+     ("Without tools of ours, and with a provider that speaks Responses, the bytes of a request and its answer pass "
+      "unchanged; what is to be stored is stored.")),
     ("responses:socket", "responses.md#over-a-websocket",
      ("On a WebSocket each response.create is answered by its events, and the newest response stays for the next one, "
       "until one fails.")),

@@ -134,3 +134,14 @@ class DynamicToolLimits:
             forced=read("maxForcedCategoryPlugins", 12, 1, 100),
             characters=read("maxInjectionChars", 16_000, 1_000, 120_000),
         )
+
+
+_SEARCH_WEIGHTS = (0.7, 0.3)
+
+
+def read_search_weights(value: Json) -> tuple[float, float]:
+    """Return how much the last question and the last answer count in a search, by ``rag_params.json``."""
+    plugin = value.get("RAGDiaryPlugin") if isinstance(value, dict) else None
+    weights = plugin.get("mainSearchWeights") if isinstance(plugin, dict) else None
+    numbers = [float(one) for one in weights if isinstance(one, int | float)] if isinstance(weights, list) else []
+    return (numbers[0], numbers[1]) if len(numbers) == len(_SEARCH_WEIGHTS) else _SEARCH_WEIGHTS

@@ -20,6 +20,7 @@ from typing import Final
 
 import aiohttp
 
+from toolyard.dialects.vcp_install import read_search_weights
 from toolyard.gateway.reply.chunks import read_text
 from toolyard.gateway.vcp_blocks import PAYLOAD
 from toolyard.protocol.json import Json
@@ -29,7 +30,6 @@ from toolyard.vcp.prompt_files import PromptFiles
 
 PLUGIN: Final = "Plugin/RAGDiaryPlugin/plugin-manifest.json"
 PARAMETERS: Final = "rag_params.json"
-_WEIGHTS = (0.7, 0.3)
 _TIMEOUT_S = 10.0
 _PAUSE_S = 60.0
 _MAX_TEXT = 8_000  # characters of a text that is compared
@@ -122,14 +122,9 @@ class Similarities:
 
     def _read_weights(self) -> tuple[float, float]:
         try:
-            value: Json = json.loads((self._files.root / PARAMETERS).read_bytes())
-            plugin = value.get("RAGDiaryPlugin") if isinstance(value, dict) else None
-            weights = plugin.get("mainSearchWeights") if isinstance(plugin, dict) else None
-            if isinstance(weights, list) and len(weights) == 2:
-                return float(str(weights[0])), float(str(weights[1]))
+            return read_search_weights(json.loads((self._files.root / PARAMETERS).read_bytes()))
         except (OSError, ValueError, RecursionError):
-            pass
-        return _WEIGHTS
+            return read_search_weights(None)
 
 
 async def _ask(provider: _Provider, text: str) -> Vector:

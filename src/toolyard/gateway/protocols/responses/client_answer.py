@@ -1,4 +1,4 @@
-"""What a Responses client gets of a turn: events in the order that the protocol documents, or the object of them.
+"""The answer to a Responses client: events in the order that the protocol documents, or the object of them.
 
 ``ResponseWriter`` takes the events of a log in their order and writes items one after the other:
 
