@@ -16,6 +16,7 @@ from bench import (
     plugins_heavy,
     protocols,
     startup,
+    vcp_bridge,
 )
 
 ALL = {
@@ -29,6 +30,7 @@ ALL = {
     "gateway": gateway.main,
     "hostile": hostile.main,
     "mcp": mcp_calls.main,
+    "bridge": vcp_bridge.main,
     "offer": offer.main,
     "console": console.main,
     "bypasses": bypasses.main,

@@ -956,6 +956,32 @@ PLACEHOLDERS: Final = _now(
       "its latest value.")),
     ("placeholder:system-only", "chat.md#placeholders",
      "Tool, clock and static placeholders are filled in system messages only."),
+    ("prompt:files", "prompts.md#prompt-files, prompts.md#variables",
+     ("Prompt files and variables of the home and the project are named by system messages, a project's before a "
+      "home's of the same name, and a change counts from the next request on.")),
+    ("prompt:problems", "prompts.md#prompt-files",
+     "A file that cannot be used is named with the reason, and hurts no other."),
+    ("prompt:nesting", "prompts.md#nesting",
+     ("A prompt is filled with what it names; one that would contain itself stays a placeholder, and prompts that "
+      "are nested too deeply are refused.")),
+    ("prompt:unfilled", "prompts.md#names-that-nothing-fills",
+     ("A name in a system message that nothing fills stays there; it is logged once, counted, and named in the record "
+      "of the chat.")),
+    ("prompt:list", "prompts.md#looking-at-prompts",
+     "GET /v1/prompts lists prompts, problems and names that nothing fills, and POST /v1/prompts/fill shows a result."),
+    ("assistant:models", "prompts.md#assistants-as-models",
+     ("Clients see the assistants of their key and those in files as models, and an assistant named as model brings "
+      "its prompt, model and options.")),
+    ("assistant:files", "prompts.md#assistants-as-models",
+     "A prompt file whose header has a model is an assistant for every key."),
+    ("vcp:prompts", "vcp.md#prompts",
+     ("The prompts of an installation of VCPToolBox are filled as its own message processor fills them: order, "
+      "nesting, roles, and what is once in a request.")),
+    ("vcp:prompts:folds", "vcp.md#prompts",
+     ("Folds and toolboxes are compared with the conversation by the embeddings that the installation names; without "
+      "them the base block is shown, and a provider that fails is left alone for a minute.")),
+    ("vcp:prompts:served", "vcp.md#prompts",
+     "With vcp set, chats and the list of prompts use the installation's prompts."),
     ("placeholder:async:text", "001 §5.1, writing-a-plugin.md#long-running-work, requests.md#placeholders",
      ("The async result placeholder says that a pending task is still running, and becomes a finished one's callback "
       "message, else its body as JSON.")),
@@ -2143,6 +2169,63 @@ INTEROP: Final = _now(
      "With --trust an import allows the plugins that it copies, and none that its report calls skipped."),
     ("import:vcp-plugins", "001, writing-a-plugin.md#differences-from-vcptoolbox",
      "Unchanged VCPToolBox plugins of the supported types run after import."),
+    ("vcp:installation", "vcp.md#what-is-used-in-place",
+     "An installation of VCPToolBox is read where it is: its plugins, settings, agents and keys, without running it."),
+    ("vcp:one-decision", "vcp.md#one-decision",
+     ("toolyard vcp allow shows what all plugins of an installation may reach together and approves each by its "
+      "fingerprint; a changed one asks again, and a decision on one of them stays.")),
+    ("confinement:views", "vcp.md#settings-and-keys",
+     ("A program reads a view in place of a file that holds what it must not see; where nothing can be mounted, that "
+      "file cannot be opened, and everything around it can.")),
+    ("vcp:check", "vcp.md#what-is-used-in-place",
+     "toolyard vcp check says of each plugin, variable, agent, schedule, key and client what becomes of it, and why."),
+    ("vcp:dependencies", "vcp.md#what-plugins-need",
+     ("Packages, native modules and programs that a plugin needs are named before its first call, and what can be "
+      "installed is installed in the home.")),
+    ("vcp:access", "vcp.md#what-its-plugins-may-reach",
+     ("With the access installation a plugin reads the tree, its siblings too, and writes its own folder, the shared "
+      "folders and siblings that its code names; no access shows a folder empty that is not.")),
+    ("vcp:settings-view", "vcp.md#settings-and-keys",
+     ("A plugin gets of config.env what its code names, in its environment and in the file; what belongs to siblings, "
+      "to the host and to the model provider is not in it.")),
+    ("vcp:no-silent-refusals", "vcp.md#what-its-plugins-may-reach",
+     "What a plugin of an installation was kept from stands in its result, also when it swallowed the error."),
+    ("vcp:keys", "vcp.md#settings-and-keys",
+     "Links to published files open with the keys of the installation, and existing clients keep their keys."),
+    ("vcp:plugin-list", "vcp.md#what-is-used-in-place",
+     "Beside a server with --vcp, toolyard plugin list has every plugin of the installation, services too."),
+    ("vcp:one-host", "vcp.md#beside-vcptoolbox",
+     "A tree is run by one server, unless its owner starts it beside VCPToolBox, which then keeps the timers."),
+    ("vcp:same-answers", "vcp.md#what-is-used-in-place",
+     "The stdio and static plugins of a real installation answer in place as they do in VCPToolBox."),
+    ("vcp:bridge:call", "vcp.md#plugins-in-vcptoolboxs-process",
+     ("A plugin that lives in VCPToolBox's process is a tool like any other: found, permitted, timed, journalled and "
+      "cancelled, with its own result or error.")),
+    ("vcp:bridge:only", "vcp.md#plugins-in-vcptoolboxs-process",
+     ("The process starts only when such a plugin is switched on, and loads nothing that its owner has not allowed as "
+      "it is now, VCPToolBox's own code included.")),
+    ("vcp:bridge:noise", "vcp.md#plugins-in-vcptoolboxs-process",
+     "Nothing that such a plugin prints is taken for an answer."),
+    ("vcp:bridge:survives", "vcp.md#when-something-fails",
+     ("The process survives plugins that end it, throw or cannot be loaded, and a vector engine that this system "
+      "cannot load; one that blocks or crashes is started again with a pause, and calls in flight are answered.")),
+    ("vcp:bridge:confined", "vcp.md#what-the-process-may-reach",
+     "The process writes the folders that plugins share and those of its plugins, and no code of others."),
+    ("vcp:bridge:server", "vcp.md#what-these-plugins-ask-of-the-server",
+     ("What these plugins ask of VCPToolBox's server is answered here: PORT and Key lead to it, their calls are "
+      "settled, and their pushes and placeholders arrive.")),
+    ("vcp:bridge:messages", "vcp.md#plugins-in-vcptoolboxs-process",
+     "Message preprocessors see the messages of a chat in VCPToolBox's order."),
+    ("vcp:bridge:routes", "vcp.md#pages-and-routes-of-plugins",
+     ("Routes of plugins answer at VCPToolBox's own paths, with the keys of this server, and their pages have no "
+      "access to its sessions.")),
+    ("vcp:bridge:approvals", "vcp.md#approvals",
+     "The approval file of the tree is made into rules once, and VCPToolBox's code asks nobody again."),
+    ("vcp:bridge:alone", "vcp.md#beside-vcptoolbox",
+     "The process runs in one host alone, and not while VCPToolBox itself runs there."),
+    ("vcp:bridge:same-answers", "vcp.md#plugins-in-vcptoolboxs-process",
+     ("Every such plugin of a real tree is loaded, or listed with a reason, and its calls are answered as in "
+      "VCPToolBox.")),
     ("export:tools", "cli.md#toolyard-tools, python.md#yardtools",
      "Every tool's definition is given in OpenAI's and in MCP's shape from the same ToolSpec."),
     ("mcp:results-as-sent", "mcp.md#how-they-run",

@@ -3,7 +3,7 @@
 // Licensed under Apache-2.0, like Toolyard itself.
 
 /** The owner's decision on what a plugin may reach. */
-export type AccessChoice = "strict" | "declared" | "read-project" | "wide" | "unconfined";
+export type AccessChoice = "strict" | "declared" | "read-project" | "installation" | "wide" | "unconfined";
 
 export interface AccessOptionRow {
   choice: AccessChoice;
@@ -620,6 +620,8 @@ export interface ChatDetail {
   state: string;
   error: string | null;
   offer: ChatOffer;
+  /** The names of placeholders in its prompt that nothing fills. */
+  unfilled: Array<string>;
   rounds: Array<ChatRound>;
   work: Array<ChatWork>;
   /** The newest event of its stream; null if it cannot be followed. */
@@ -970,6 +972,16 @@ export interface FileSide {
   state: "text" | "none" | "binary" | "too_large" | "gone";
   bytes: number | null;
   text: string | null;
+}
+
+export interface FilledText {
+  /** The system message as the model would get it. */
+  text: string;
+  characters: number;
+  /** Names in it that nothing fills. */
+  unfilled: Array<string>;
+  /** Whether it lists tools, so that none are offered besides. */
+  lists_tools: boolean;
 }
 
 export interface FoundConversation {
@@ -1494,7 +1506,7 @@ export interface PluginDetail {
   /** The parameters of the sentence. */
   reason_params?: Record<string, string | number | boolean | NestedMessage>;
   folder: string;
-  origin: "shipped" | "home" | "project" | "given";
+  origin: "shipped" | "home" | "project" | "given" | "vcp";
   /** How far it is confined; null when it cannot run. */
   confinement: ConfinementLevel | null;
   /** The folder of the plugin with the same name that is used instead. */
@@ -1596,7 +1608,7 @@ export interface PluginRow {
   /** The parameters of the sentence. */
   reason_params?: Record<string, string | number | boolean | NestedMessage>;
   folder: string;
-  origin: "shipped" | "home" | "project" | "given";
+  origin: "shipped" | "home" | "project" | "given" | "vcp";
   /** How far it is confined; null when it cannot run. */
   confinement: ConfinementLevel | null;
   /** The folder of the plugin with the same name that is used instead. */
@@ -1702,6 +1714,49 @@ export interface ProjectFolder {
   entries: Array<ProjectEntry>;
   /** There are more entries than were returned. */
   truncated: boolean;
+}
+
+export interface PromptDraft {
+  /** A system message. */
+  text: string;
+  /** The model that it would be for. */
+  model?: string;
+}
+
+export interface PromptList {
+  /** Where prompt files are looked for. */
+  folders: Array<string>;
+  /** The VCPToolBox installation whose prompts are used. */
+  installation: string | null;
+  data: Array<PromptRow>;
+  problems: Array<PromptProblemRow>;
+  /** Names in system messages that nothing fills. */
+  unfilled: Array<UnfilledName>;
+}
+
+export interface PromptProblemRow {
+  message: string;
+  /** The code of the sentence beside it; missing if it has none. */
+  message_code?: string;
+  /** The parameters of the sentence. */
+  message_params?: Record<string, string | number | boolean | NestedMessage>;
+  place: string;
+}
+
+export interface PromptRow {
+  /** System messages name it as {{NAME}}. */
+  name: string;
+  /** A prompt file or a variable; agent and toolbox: of a VCPToolBox installation. */
+  kind: "prompt" | "variable" | "agent" | "toolbox";
+  /** The file that it stands in. */
+  place: string;
+  /** Its text as it is written, cut after 2,000 characters. */
+  text: string;
+  /** The length of the whole text. */
+  characters: number;
+  description: string;
+  /** Of an assistant: its model, or empty. Null: it is none. */
+  model: string | null;
 }
 
 export interface ProviderContact {
@@ -2661,6 +2716,12 @@ export interface UndoneCall {
   restored: Array<string>;
   /** The paths of the files and folders that the call had created. */
   deleted: Array<string>;
+}
+
+export interface UnfilledName {
+  name: string;
+  /** The requests whose system messages had it, since the server started. */
+  requests: number;
 }
 
 export interface UpstreamStatus {
@@ -3944,9 +4005,10 @@ export interface Operations {
     result: TokenCount;
   };
   /**
-   * List the models of every provider, and the built-in guide. The models of a provider that does not answer have
-   * `"available": false`, and `unavailable` names it. A request with `anthropic-version` gets them in Anthropic's
-   * shape, page by page.
+   * List the models of every provider, the built-in guide, and the assistants of this key as `assistant/NAME`.
+   *
+   * The models of a provider that does not answer have `"available": false`, and `unavailable` names it. A request
+   * with `anthropic-version` gets them in Anthropic's shape, page by page.
    */
   "GET /v1/models": {
     options: {
@@ -3967,6 +4029,18 @@ export interface Operations {
       };
     };
     result: Model | MessagesModel;
+  };
+  /** List the prompts, variables and assistants in files, and the names in system messages that nothing fills. */
+  "GET /v1/prompts": {
+    options: {};
+    result: PromptList;
+  };
+  /** Return what a model would get of a system message, with all that it names. */
+  "POST /v1/prompts/fill": {
+    options: {
+      body: PromptDraft;
+    };
+    result: FilledText;
   };
   /** Create embeddings at the provider of the model. */
   "POST /v1/embeddings": {

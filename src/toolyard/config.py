@@ -33,6 +33,8 @@ class Config:
 
     environ: Mapping[str, str] = field(default_factory=dict)  # as it was when the settings were read
     plugin_folders: tuple[Path, ...] = ()  # given for this run
+    vcp: Path | None = None  # the VCPToolBox installation that is used in place: given for this run, or the setting
+    beside: bool = False  # VCPToolBox itself runs there too: its timers are left to it
     trusts_given: bool = False  # whether their plugins run without a review
     own_command: OwnCommand = FOR_DEFAULT_HOME  # as hints print it
 
@@ -60,12 +62,14 @@ def load_config(
     *,
     plugin_folders: Sequence[str | os.PathLike[str]] = (),
     trusts_given: bool = False,
+    vcp: str | os.PathLike[str] | None = None,
+    beside: bool = False,
     text: str | None = None,
 ) -> Config:
     """Load the effective settings of a project and a home; raises ConfigError with every problem.
 
-    Without a project it is the current folder, and hints do not name it: whoever reads them stands there. With
-    ``text``: the settings as if it stood in the file.
+    Without a project it is the current folder, and hints do not name it: whoever reads them stands there. ``vcp`` comes
+    before the setting of that name. With ``text``: the settings as if it stood in the file.
     """
     try:
         folder = Path(project or ".").absolute()
@@ -106,7 +110,9 @@ def load_config(
         )
     environ = {**_read_host_variables(place / HOST_FILE), **os.environ}
     own_command = find_own_command(home, folder if project else None, given)
-    return Config(folder, place, Settings(**values), sources, environ, given, trusts_given, own_command)
+    settings = Settings(**values)
+    installation = Path(os.path.realpath(vcp)) if vcp else settings.vcp and Path(os.path.realpath(settings.vcp))
+    return Config(folder, place, settings, sources, environ, given, installation, beside, trusts_given, own_command)
 
 
 def _read_host_variables(file: Path) -> Mapping[str, str]:

@@ -38,6 +38,7 @@ from toolyard.settings import MIN_CLUSTER_KEY, Settings
 from toolyard.storage.repair import find_lost_secrets, forget_lost_secrets, repair
 from toolyard.storage.secret_key import KEY_FILE
 from toolyard.storage.state_file import STATE, check
+from toolyard.vcp.dependencies import find_needs
 from toolyard.workspace.search.ripgrep import find_ripgrep
 from toolyard.yard.chat import DEFAULT_URL
 from toolyard.yard.yard import Yard
@@ -106,7 +107,7 @@ def run_checks(
         if tools is None:
             tools, plugin_checks = _load_tools(config)
         else:
-            plugin_checks = list(_check_plugins(plugins, config.own_command))
+            plugin_checks = _check_all_plugins(plugins, config)
     except (ToolyardError, OSError) as error:
         yield Check.fail(
             "tools", str(error), Message("Make the project folder readable, or name another with --project.")
@@ -151,14 +152,41 @@ def _load_tools(config: Config) -> tuple[Sequence[ToolSpec], list[Check]]:
     yard = Yard(config)
     try:
         specs = [tool.spec for tool in yard.tools.list_built_in_first()]
-        return specs, list(_check_plugins(yard.plugins.plugins.all, config.own_command))
+        return specs, _check_all_plugins(yard.plugins.plugins.all, config)
     finally:
         asyncio.run(yard.close())
+
+
+def _check_all_plugins(plugins: Sequence[Plugin], config: Config) -> list[Check]:
+    needs = _check_needs([plugin for plugin in plugins if plugin.installation and plugin.may_run], config)
+    return [*_check_plugins(plugins, config.own_command), *needs]
+
+
+def _check_needs(plugins: Sequence[Plugin], config: Config) -> Iterator[Check]:
+    """Yield a check for each plugin of a VCPToolBox installation that needs what this machine does not have."""
+    for plugin in plugins:
+        needs = find_needs(plugin, config.home)
+        if needs:
+            reasons = "; ".join(str(need.why) for need in needs)
+            command = config.own_command.format("vcp install", str(plugin.installation))
+            fix = Message("Install it, where that is possible with {command}", command=command)
+            yield Check.warn("plugins", Message("{name}: {reason}", name=plugin.name, reason=reasons), fix)
+
+
+def _check_decision(waiting: Sequence[Plugin], own_command: OwnCommand) -> Iterator[Check]:
+    """Yield a check for plugins of a VCPToolBox installation that wait for one decision together."""
+    if waiting:
+        folder = waiting[0].installation
+        detail = Message("{count} plugins of {folder} wait for your decision", count=len(waiting), folder=folder)
+        yield Check.warn(
+            "plugins", detail, Message("Run: {command}", command=own_command.format("vcp allow", str(folder)))
+        )
 
 
 def _check_plugins(plugins: Sequence[Plugin], own_command: OwnCommand) -> Iterator[Check]:
     """Yield a check for each plugin that cannot be used although it is meant to be, and one for all others."""
     ready = 0
+    yield from _check_decision([one for one in plugins if one.installation and one.waits], own_command)
     for plugin in plugins:
         fix = ""
         name, reason = plugin.name, plugin.reason
@@ -173,7 +201,7 @@ def _check_plugins(plugins: Sequence[Plugin], own_command: OwnCommand) -> Iterat
             case PluginState.READY | PluginState.BROKEN:
                 command = own_command.format("plugin lint", str(plugin.folder))
                 fix = Message("Correct it, then check it with `{command}`.", command=command)
-            case PluginState.NEEDS_REVIEW | PluginState.CHANGED:
+            case PluginState.NEEDS_REVIEW | PluginState.CHANGED if not plugin.installation:
                 command = own_command.format("plugin allow", plugin.name)
                 fix = Message("Run: {command}", command=command)
         if fix:

@@ -13,8 +13,20 @@ _BUILD: Final = Path(__file__).parent / "web" / "console" / "build.json"
 CONSOLE_PAGES: Final = tuple(f"/{name}" for name in json.loads(_BUILD.read_bytes())["pages"])
 SERVICE_WORKER: Final = "/service-worker.js"  # public, so that a browser whose session has ended still updates it
 _OTHERS: Final = (
-    *("v1", "mcp", "media", "metrics", "healthz", "readyz", "openapi.json", "plugin-callback", "VCPlog", "vcpinfo"),
-    *("login", "login.css", "login.js", "logout", "ws", "ws-ticket", "docs", "docs.css", "console"),
+    *(
+        "v1",
+        "mcp",
+        "media",
+        "metrics",
+        "healthz",
+        "readyz",
+        "openapi.json",
+        "plugin-callback",
+        "VCPlog",
+        "vcpinfo",
+        "api",
+    ),
+    *("admin_api", "login", "login.css", "login.js", "logout", "ws", "ws-ticket", "docs", "docs.css", "console"),
     SERVICE_WORKER.removeprefix("/"),
 )
 OWN_PATHS: Final = frozenset({*(page.removeprefix("/") for page in CONSOLE_PAGES), *_OTHERS})

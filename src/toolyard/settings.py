@@ -637,6 +637,13 @@ class Settings:
         environment=(),
         secret=True,
     )
+    vcp: Path | None = _setting(
+        Group.PLUGINS,
+        Message("VCPToolBox folder"),
+        Message("The folder of a VCPToolBox installation that is used in place."),
+        None,
+        _parse_file,
+    )
     vcp_channels: bool = _setting(
         Group.SERVER,
         Message("VCPToolBox channels"),

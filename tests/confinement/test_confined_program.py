@@ -26,7 +26,8 @@ from toolyard.confinement.start import can_enter_directly, can_enter_with_progra
 if not can_enter_with_program():
     print(json.dumps("no user namespaces")); sys.exit()
 assert not can_enter_directly()
-profile = Profile(network=Network({network!r}), ports={ports!r}, read={read!r}, write={write!r}, covered={covered!r})
+profile = Profile(network=Network({network!r}), ports={ports!r}, read={read!r}, write={write!r}, covered={covered!r},
+    views={views!r})
 started = start_process(profile, [sys.executable, "-I", "-S", "-c", {code!r}], stdout=-1, stderr=-1, cwd={cwd!r})
 out, error = started.process.communicate(timeout=60)
 print(json.dumps([out.decode(), error.decode()]))
@@ -55,7 +56,16 @@ def place() -> Iterator[Path]:
 
 def run_as_nobody(code: str, **profile: Any) -> str:
     """Run Python code under a profile as a user without privileges; return what it prints."""
-    fields = {"read": (), "write": (), "covered": (), "ports": (), "network": Network.NONE.value, "cwd": "/", **profile}
+    fields = {
+        "read": (),
+        "write": (),
+        "covered": (),
+        "views": (),
+        "ports": (),
+        "network": Network.NONE.value,
+        "cwd": "/",
+        **profile,
+    }
     host = HOST.format(nobody=NOBODY, sources=str(SOURCES), code=code, **fields)
     done = subprocess.run(
         [find_shared_python().program, "-I", "-c", host], capture_output=True, text=True, timeout=120, check=False
@@ -69,14 +79,32 @@ def run_as_nobody(code: str, **profile: Any) -> str:
     return str(output)
 
 
-def test_a_covered_folder_shows_only_what_is_granted_in_it(place: Path) -> None:
+def test_a_covered_folder_shows_a_note_and_only_what_is_granted_in_it(place: Path) -> None:
     tree = str(place / "tree")
     code = (
         f"import os; print(sorted(os.listdir({tree!r} + '/secret')), open({tree!r} + '/secret/own/file').read(),"
         f" open({tree!r} + '/open/file').read(), os.path.exists({tree!r} + '/secret/file'))"
     )
     output = run_as_nobody(code, read=(tree, f"{tree}/secret/own"), covered=(f"{tree}/secret",))
-    assert output == "['own'] own open False\n"
+    assert output == "['HIDDEN-BY-TOOLYARD', 'own'] own open False\n"
+
+
+@pytest.mark.requirement("confinement:views")
+@pytest.mark.parametrize("granted", ["read", "write"])
+def test_in_place_of_a_file_with_a_view_the_view_is_read_and_nobody_changes_it(place: Path, granted: str) -> None:
+    tree, file, shown = (str(place / name) for name in ("tree", "tree/open/file", "data/shown"))
+    (place / "data/shown").write_text("the view")
+    code = f"""
+import os
+print(open({file!r}).read())
+for change in (lambda: open({file!r}, "w"), lambda: os.unlink({file!r}), lambda: os.chmod({file!r}, 0o777)):
+    try: print("changed", change())
+    except OSError as error: print(type(error).__name__)
+"""
+    lines = run_as_nobody(code, **{granted: (tree,)}, views=((file, shown),)).splitlines()
+    assert lines[0] == "the view"
+    assert not any(line.startswith("changed") for line in lines)
+    assert (place / "tree/open/file").read_text() == "open"
 
 
 def test_nothing_can_be_written_where_a_folder_is_covered(place: Path) -> None:
@@ -141,7 +169,7 @@ def test_a_program_that_cannot_start_fails_as_anybody_elses_does(place: Path, pr
     host = HOST.replace('[sys.executable, "-I", "-S", "-c", {code!r}]', "[{code!r}]")
     host = host.format(
         nobody=NOBODY, sources=str(SOURCES), code=str(place / program), network=Network.NONE.value, cwd="/", read=(),
-        write=(), covered=(), ports=(),
+        write=(), covered=(), views=(), ports=(),
     )  # fmt: skip
     done = subprocess.run(
         [find_shared_python().program, "-I", "-c", host], capture_output=True, text=True, timeout=120, check=False

@@ -164,3 +164,44 @@ async def test_a_chat_request_is_filled_before_it_goes_upstream(tmp_path: Path) 
         assert record is not None
         assert record["rounds"] == [{"sent": one.upstream.bodies[1]}]
         assert one.chat.record(run.id, "another") is None
+
+
+def own(prompts: Mapping[str, str], unfilled: list[str] | None = None) -> PromptSources:
+    return replace(
+        texts({"W": "{{team}}"}), own=lambda: prompts, report_unfilled=(unfilled if unfilled is not None else []).extend
+    )
+
+
+async def fill_own(text: str, prompts: Mapping[str, str], unfilled: list[str] | None = None) -> str:
+    made = await fill_prompt([{"role": "system", "content": text}], own(prompts, unfilled), ME)
+    message = made.messages[0]
+    assert isinstance(message, dict)
+    return str(message["content"])
+
+
+@pytest.mark.requirement("prompt:nesting")
+async def test_prompts_of_the_owner_are_filled_with_what_they_name() -> None:
+    prompts = {"team": "We: {{who}}, {{Date}}. {{W}}", "who": "{{VCPSee}} {{nobody}}", "Date": "mine"}
+    filled = await fill_own("{{team}} {{Date}}", prompts)
+    assert filled == f"We: {write_tool(BUILT_IN)} {{{{nobody}}}}, 2026/1/5. {{\u200b{{team}}}} 2026/1/5"
+    for role in ("user", "assistant"):
+        messages: list[Json] = [{"role": role, "content": "{{team}}"}]
+        assert (await fill_prompt(messages, own(prompts), ME)).messages is messages
+
+
+@pytest.mark.requirement("prompt:nesting", "placeholder:budget")
+async def test_prompts_that_contain_themselves_end_and_those_that_explode_are_refused() -> None:
+    assert await fill_own("{{a}}", {"a": "a {{b}}", "b": "b {{a}} {{b}}"}) == "a b {{a}} {{b}}"
+    doubling = {f"p{number}": f"{{{{p{number + 1}}}}}" * 2 for number in range(15)} | {"p15": "x" * 1000}
+    for prompts in (doubling, {f"p{number}": f"{{{{p{number + 1}}}}}" for number in range(40)}):
+        with pytest.raises(ChatFailed, match="longer by more than"):
+            await fill_own("{{p0}}", prompts)
+
+
+@pytest.mark.requirement("prompt:unfilled")
+async def test_names_that_nothing_fills_are_reported_and_stay() -> None:
+    unfilled: list[str] = []
+    text = "{{Nova}} {{Nova}} {{Date}} {{mermaid:x}} {{ template }} {{agent:小克}} {{VCP_ASYNC_RESULT::A::1}}"
+    filled = await fill_own(text, {}, unfilled)
+    assert filled == text.replace("{{Date}}", "2026/1/5")
+    assert unfilled == ["Nova", "agent:小克", "VCP_ASYNC_RESULT::A::1"]

@@ -528,7 +528,7 @@ def test_each_folder_is_one_plugin_however_often_it_is_found(root: Path) -> None
             [PluginRoot(root, Origin.PROJECT), PluginRoot(folder, Origin.GIVEN), PluginRoot(root, Origin.HOME)]
         )
     )
-    assert folders == [(folder, Origin.PROJECT, None)]
+    assert folders == [(folder, PluginRoot(root, Origin.PROJECT), None)]
 
 
 @pytest.mark.requirement("plugin:left-out")

@@ -44,7 +44,7 @@ HARMLESS_PREFIXES = (
     ),
     *("/v1/embeddings", "/v1/completions", "/v1/moderations", "/v1/images", "/v1/audio", "/v1/interrupt"),
     *("/plugin-callback", "/ws-ticket", "/v1/upstream/test", "/v1/setup/done", "/v1/approvals/test"),
-    *("/v1/schedules/preview", "/v1/plugins/{name}/cases"),
+    *("/v1/schedules/preview", "/v1/plugins/{name}/cases", "/v1/prompts/fill"),
 )
 HARMLESS = {
     *(("POST", "/v1/plugins/install"), ("DELETE", "/v1/plugins/install/{staged}")),

@@ -38,6 +38,7 @@ _COMMANDS = {
     "audit": ("toolyard.cli.audit", "Show who allowed what, when and from where."),
     "backup": ("toolyard.cli.backup", "Back up state and settings to one file."),
     "restore": ("toolyard.cli.backup:restore_", "Restore a backup."),
+    "vcp": ("toolyard.cli.vcp", "Use a VCPToolBox installation in place."),
     "import": ("toolyard.cli.import_", "Import plugins and state from another tool host."),
     "mcp": ("toolyard.cli.mcp", "Serve the tools over MCP, and manage MCP servers."),
     "worker": ("toolyard.cli.worker", "Run calls for other hosts on a shared PostgreSQL database."),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from toolyard.config import Config, describe_wide_project, find_own_command, load_config
+from toolyard.config import Config, describe_wide_project, find_home, find_own_command, load_config
 from toolyard.errors import UsageError
 from toolyard.own_command import OwnCommand
 
@@ -32,9 +32,22 @@ class CommonOptions(NamedTuple):
     verbose: bool = False
     plugins: tuple[str, ...] = ()
     trust: bool = False
+    beside: bool = False  # VCPToolBox itself runs there too
+    vcp: str | None = None  # the VCPToolBox installation to use; None: that of the running server, or the setting
 
     def config(self) -> Config:
-        return load_config(self.project, self.home, plugin_folders=self.plugins, trusts_given=self.trust)
+        from toolyard.web.server.running_server import read_presence
+
+        presence = None if self.vcp else read_presence(find_home(self.home))
+        running = presence.vcp if presence and presence.vcp and presence.is_alive else None
+        return load_config(
+            self.project,
+            self.home,
+            plugin_folders=self.plugins,
+            trusts_given=self.trust,
+            vcp=self.vcp or running,
+            beside=self.beside,
+        )
 
     @property
     def own_command(self) -> OwnCommand:
@@ -45,9 +58,15 @@ class CommonOptions(NamedTuple):
     def serving_config(self) -> Config:
         """Return the settings for a command that lets models use the project; its hints are read anywhere.
 
-        Raises UsageError when the project is too wide and nobody named it: models read files without asking.
+        Where a VCPToolBox installation is used in place, it is the project unless another one is named. Raises
+        UsageError when the project is too wide and nobody named it, or when there is no such installation.
         """
         config = self._replace(project=self.project or ".").config()
+        if config.vcp is not None:
+            from toolyard.vcp.installation import read_installation
+
+            root = read_installation(config.vcp).root
+            return config if self.project else self._replace(project=str(root)).config()
         if not self.project and (width := describe_wide_project(config.project)):
             raise UsageError(
                 f"the project would be {width}, and models could read every file in it: start in the folder of a "

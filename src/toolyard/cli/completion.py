@@ -111,7 +111,9 @@ def _list_plugins(config: "Config") -> Iterator[str]:
     from toolyard.plugins.package.discovery import find_plugin_folders, list_roots
     from toolyard.plugins.package.plugin import read_plugin_files, read_signature
 
-    for folder, _, problem in find_plugin_folders(list_roots(config.project, config.home, config.plugin_folders)):
+    for folder, _, problem in find_plugin_folders(
+        list_roots(config.project, config.home, config.plugin_folders, config.vcp)
+    ):
         signature = None if problem else read_signature(folder)
         manifest = read_plugin_files(folder, signature, None).manifest if signature else None
         if manifest is not None:

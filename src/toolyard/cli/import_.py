@@ -10,9 +10,9 @@ import click
 from toolyard.cli.common_options import CommandGroup, CommonOptions, common_options, complete_folders, print_json
 from toolyard.cli.table import print_table
 from toolyard.hosts.open_yard import open_yard
-from toolyard.importing.source import VcpInstall
 from toolyard.importing.vcp import ImportReport, Item, VcpImport
 from toolyard.protocol.manifests.safe_text import escape_unprintable
+from toolyard.vcp.installation import Installation, read_installation
 
 
 @click.group("import", cls=CommandGroup, short_help="Import plugins and state from another tool host.")
@@ -31,14 +31,14 @@ def vcp(common: CommonOptions, folder: str, dry_run: bool) -> None:
     Imports plugins, the variables they use, denials of the approval list, timed tasks and async results. Plugins need a
     review unless --trust is given.
     """
-    report = asyncio.run(_import(common, VcpInstall(Path(folder).absolute()), dry=dry_run))
+    report = asyncio.run(_import(common, read_installation(Path(folder).absolute()), dry=dry_run))
     if common.json:
         print_json({"source": str(Path(folder).absolute()), "dry_run": dry_run, **report.to_dict()})
     else:
         _print_report(report, dry=dry_run)
 
 
-async def _import(common: CommonOptions, source: VcpInstall, *, dry: bool) -> ImportReport:
+async def _import(common: CommonOptions, source: Installation, *, dry: bool) -> ImportReport:
     async with open_yard(common.config(), serves=False) as yard:
         return await VcpImport(yard, source, dry=dry, trust=common.trust).run()
 

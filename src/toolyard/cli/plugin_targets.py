@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from toolyard.cli.common_options import CommonOptions
-from toolyard.config import Config, load_config
+from toolyard.config import Config
 from toolyard.errors import ToolyardError, UsageError
 from toolyard.plugins.package.plugin import Origin, Plugin, PluginProblem, PluginState, read_signature
 from toolyard.protocol.arguments import find_nearest
@@ -27,7 +27,7 @@ def load_config_with_plugins(common: CommonOptions, words: Sequence[str], *, tru
     if missing is not None:
         raise UsageError(f"there is no folder '{missing}'")
     given = folders if trusts else [*common.plugins, *folders]
-    return load_config(common.project, common.home, plugin_folders=given, trusts_given=trusts or common.trust)
+    return common._replace(plugins=tuple(given), trust=trusts or common.trust).config()
 
 
 def find_plugin(source: PluginSource, word: str, *, waits_as: Collection[PluginState] = ()) -> Plugin:

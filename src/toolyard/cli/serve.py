@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import click
 
 from toolyard import __version__
-from toolyard.cli.common_options import Command, CommonOptions, common_options
+from toolyard.cli.common_options import Command, CommonOptions, common_options, complete_folders
 from toolyard.cli.login import print_qr_code
 from toolyard.cli.plugin_targets import warn_about_broken
 from toolyard.cli.server_options import ServeOptions, database_option, serve_options
@@ -38,9 +38,19 @@ _EXAMPLE = "example"
 @serve_options
 @click.option("--qr", "shows_qr", is_flag=True, help="Show a login link for a phone as a QR code.")
 @database_option("PostgreSQL database shared by several hosts.  [default: the setting 'database']")
+@click.option("--vcp", metavar="DIR", shell_complete=complete_folders, help="VCPToolBox installation to use in place.")
+@click.option("--beside", is_flag=True, help="VCPToolBox runs on that installation too: leave its timers to it.")
 @click.option("--example", is_flag=True, help="Serve a small example project, created beside the home.")
 @common_options
-def command(common: CommonOptions, serve: ServeOptions, shows_qr: bool, database: str | None, example: bool) -> None:
+def command(
+    common: CommonOptions,
+    serve: ServeOptions,
+    shows_qr: bool,
+    database: str | None,
+    vcp: str | None,
+    beside: bool,
+    example: bool,
+) -> None:
     """Run the server: HTTP and WebSocket on one port, until SIGTERM, SIGHUP or Ctrl-C.
 
     On shutdown, running work has up to 20 s to finish; a second signal stops it at once.
@@ -48,10 +58,12 @@ def command(common: CommonOptions, serve: ServeOptions, shows_qr: bool, database
     \b
     toolyard serve
     toolyard serve --port 7000 --project my-project
+    toolyard serve --vcp /path/to/VCPToolBox
     toolyard serve --example
     toolyard serve --host 0.0.0.0 --allow-remote --tls-self-signed --qr
     """
     protect_memory()
+    common = common._replace(vcp=vcp or common.vcp, beside=beside)
     if example:
         common = _use_example_project(common)
     import uvloop
@@ -147,6 +159,8 @@ def _print_start(common: CommonOptions, server: "Server", *, shows_qr: bool) -> 
     if public_url:
         click.echo(f"People reach it at {public_url}")
     warn_about_broken(common, server.yard.plugins)
+    if server.config.vcp:
+        _print_waiting(server, server.config.vcp)
     _print_remote(server, public_url)
     if server.is_first_start and sys.stdout.isatty() and not common.quiet:
         click.echo(f"The key: {server.key}")
@@ -159,6 +173,14 @@ def _print_start(common: CommonOptions, server: "Server", *, shows_qr: bool) -> 
         )
     if shows_qr:
         print_qr_code(server.make_login_link(server.remote_url), "Scan this code once to sign in on a phone:")
+
+
+def _print_waiting(server: "Server", installation: Path) -> None:
+    """Say how many plugins of a VCPToolBox installation wait for a decision, and how it is taken."""
+    waiting = sum(plugin.waits for plugin in server.yard.plugins.plugins.all if plugin.installation)
+    if waiting:
+        command = server.config.own_command.for_home.format("vcp allow", str(installation))
+        click.echo(f"{waiting} plugins of the installation wait for your decision: {command}")
 
 
 def _print_remote(server: "Server", public_url: str | None) -> None:

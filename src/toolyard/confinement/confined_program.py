@@ -36,6 +36,7 @@ def main(words: list[str]) -> None:
         read=tuple(fields["read"]),
         write=tuple(fields["write"]),
         covered=tuple(fields["covered"]),
+        views=tuple((path, shown) for path, shown in fields["views"]),
         network=Network(fields["network"]),
         ports=tuple(fields["ports"]),
         unix_sockets=fields["unix_sockets"],

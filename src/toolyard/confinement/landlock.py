@@ -29,6 +29,7 @@ WRITE = (
     READ | _WRITE_FILE | _REMOVE_DIR | _REMOVE_FILE | _MAKE_DIR | _MAKE_REG | _MAKE_SOCK | _MAKE_FIFO | _MAKE_SYM
     | _REFER | _TRUNCATE | _IOCTL_DEV
 )  # fmt: skip
+LIST = _READ_DIR
 DEVICE = _READ_FILE | _WRITE_FILE | _IOCTL_DEV
 _OF_A_FILE = _EXECUTE | _WRITE_FILE | _READ_FILE | _TRUNCATE | _IOCTL_DEV
 
@@ -60,7 +61,7 @@ def interface_version() -> int:
 
 
 def restrict_thread(trees: Iterable[tuple[int, int]], *, tcp_ports: Iterable[int] | None = None) -> None:
-    """Confine the calling thread to ``trees``: descriptors of files and folders with READ, WRITE or DEVICE.
+    """Confine the calling thread to ``trees``: descriptors of files and folders with READ, WRITE, LIST or DEVICE.
 
     ``tcp_ports`` are the only ports it may connect to, where the kernel knows that; None: any. The thread must not be
     able to gain privileges (``thread.forbid_new_privileges``). Raises OSError.

@@ -17,6 +17,7 @@ from toolyard.confinement import linux
 NEW_MOUNTS, NEW_NETWORK, NEW_USERS, NEW_PROCESSES = 0x00020000, 0x40000000, 0x10000000, 0x20000000
 _SET_FLAGS, _UP_AND_RUNNING = 0x8914, 0x41
 _SLAVE = 1 << 19 | 1 << 14
+HIDDEN = "HIDDEN-BY-TOOLYARD"  # the name of a file in a folder whose content a program does not see
 _FOLDER = os.O_DIRECTORY | os.O_CLOEXEC | os.O_NOFOLLOW
 
 
@@ -80,8 +81,9 @@ def hold_in_place(folder: int) -> None:
 
 
 def cover_folder(folder: int, kept: Mapping[str, int]) -> dict[str, int]:
-    """Show the thread an empty folder in place of ``folder``, after ``enter_mounts``; nobody can write it.
+    """Show the thread a note in place of what is in ``folder``, after ``enter_mounts``; nobody can write it.
 
+    A program that lists the folder learns so that it does not see what is there, which an empty one would hide.
     ``kept`` are files and folders that it still sees there, by their paths below ``folder``. Return descriptors of
     them as they are seen from now on. Raises OSError.
     """
@@ -89,6 +91,7 @@ def cover_folder(folder: int, kept: Mapping[str, int]) -> dict[str, int]:
     empty = linux.make_empty_folder()
     try:
         linux.attach_mounts(empty, folder)
+        os.close(os.open(HIDDEN, os.O_CREAT | os.O_CLOEXEC, 0o444, dir_fd=empty))
         for path in sorted(kept):  # a folder before what is in it, which then is there already
             outer = next((outer for outer in shown if path.startswith(f"{outer}/")), None)
             if outer is not None:
@@ -103,6 +106,19 @@ def cover_folder(folder: int, kept: Mapping[str, int]) -> dict[str, int]:
     finally:
         os.close(empty)
     return shown
+
+
+def show_in_place(shown: int, hidden: int) -> None:
+    """Show the thread the file ``shown`` in place of ``hidden``, after ``enter_mounts``; nobody can write it.
+
+    Raises OSError.
+    """
+    copy = linux.copy_mounts(shown)
+    try:
+        linux.make_mounts_read_only(copy, and_below=False)
+        linux.attach_mounts(copy, hidden)
+    finally:
+        os.close(copy)
 
 
 def _show_again(empty: int, path: str, opened: int) -> int:

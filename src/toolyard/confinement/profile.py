@@ -18,6 +18,7 @@ class Profile:
     read: tuple[str, ...] = ()  # trees or files, which may also be executed
     write: tuple[str, ...] = ()
     covered: tuple[str, ...] = ()  # folders inside those trees that must not be seen
+    views: tuple[tuple[str, str], ...] = ()  # files inside those trees, each with the file that is read in its place
     network: Network = Network.NONE
     ports: tuple[int, ...] = ()
     unix_sockets: bool = False

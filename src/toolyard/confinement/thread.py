@@ -10,7 +10,7 @@ import itertools
 import os
 import socket
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from enum import IntEnum
 from errno import ELOOP
 from pathlib import PurePath
@@ -54,7 +54,8 @@ def confine_thread(
 ) -> list[socket.socket]:
     """Restrict the thread and what it starts to ``profile``, as far as this kernel can.
 
-    With ``own_mounts`` what is covered is not seen; with ``read_only`` as well, nothing outside of what it may write
+    With ``own_mounts`` what is covered is not seen, and views are; without it, the files that have a view cannot be
+    opened. With ``read_only`` as well, nothing outside of what it may write
     can be changed at all. With ``own_processes`` its first child has a number space of processes, and the others end
     with that one. Return the sockets that listen on the profile's ports. Raises OSError.
     """
@@ -64,6 +65,7 @@ def confine_thread(
     covered, granted = _open_trees(profile.covered, _ABSENT), _open_trees((*profile.read, *profile.write))
     with covered as covers, granted as opened:
         if own_mounts:
+            _show_views(profile.views)
             _cover_folders(covers, opened)
         if read_only:
             _make_read_only(profile, opened)
@@ -71,7 +73,7 @@ def confine_thread(
         try:
             if own_processes:
                 linux.unshare(namespace.NEW_PROCESSES)
-            _restrict_thread(profile, opened)
+            _restrict_thread(profile, opened, hides_files=bool(profile.views) and not own_mounts)
         except BaseException:
             for listener in listeners:
                 listener.close()
@@ -127,6 +129,13 @@ def _cover_folders(covers: Mapping[str, int], opened: dict[str, int]) -> None:
             opened[below[name]] = number
 
 
+def _show_views(views: Iterable[tuple[str, str]]) -> None:
+    for path, shown in views:
+        with _open_trees((path,), _ABSENT) as hidden, _open_trees((shown,), ()) as instead:
+            for number in hidden.values():
+                namespace.show_in_place(instead[shown], number)
+
+
 def _make_read_only(profile: Profile, opened: dict[str, int]) -> None:
     writable = [path for path in profile.write if path in opened]
     namespace.make_read_only(
@@ -134,7 +143,7 @@ def _make_read_only(profile: Profile, opened: dict[str, int]) -> None:
     )
 
 
-def _restrict_thread(profile: Profile, opened: dict[str, int]) -> None:
+def _restrict_thread(profile: Profile, opened: dict[str, int], *, hides_files: bool) -> None:
     forbid_new_privileges()
     version = landlock.interface_version()
     if version:
@@ -142,7 +151,11 @@ def _restrict_thread(profile: Profile, opened: dict[str, int]) -> None:
             *((opened[path], landlock.READ) for path in profile.read if path in opened),
             *((opened[path], landlock.WRITE) for path in profile.write if path in opened),
         )
-        landlock.restrict_thread(itertools.chain(own, _open_system()))
+        if hides_files:
+            with _open_around(profile, opened) as around:
+                landlock.restrict_thread(itertools.chain(around, _open_system()))
+        else:
+            landlock.restrict_thread(itertools.chain(own, _open_system()))
     drop_capabilities()
     if seccomp.is_available():
         seccomp.restrict_thread(
@@ -152,6 +165,38 @@ def _restrict_thread(profile: Profile, opened: dict[str, int]) -> None:
                 truncate=version == 0 or version >= landlock.VERSION_TRUNCATE,
             )
         )
+
+
+@contextmanager
+def _open_around(profile: Profile, opened: Mapping[str, int]) -> Iterator[list[tuple[int, int]]]:
+    """Open what a profile grants, but around the files that it has a view of: a tree with such a file as its entries.
+
+    A folder of the program's own is granted as a whole: it has no view of what is in there.
+    """
+    hidden = {path for path, _ in profile.views}
+    own = {path for path in (*profile.read, *profile.write) if path in opened}
+    granted: list[tuple[int, int]] = []
+    with ExitStack() as stack:
+
+        def grant(path: str, number: int, access: int) -> None:
+            if not any(file.startswith(f"{path.rstrip('/')}/") for file in hidden):
+                granted.append((number, access))
+                return
+            granted.append((number, landlock.LIST))
+            folder = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=number)
+            stack.callback(os.close, folder)
+            for name in os.listdir(folder):
+                inner = os.path.join(path, name)
+                if inner not in hidden and inner not in own:
+                    with suppress(OSError):  # a link, or just removed
+                        below = linux.open_without_links(name, number)
+                        stack.callback(os.close, below)
+                        grant(inner, below, access)
+
+        for access, paths in ((landlock.READ, profile.read), (landlock.WRITE, profile.write)):
+            for path in (path for path in paths if path in opened):
+                grant(path, opened[path], access)
+        yield granted
 
 
 def _open_system() -> Iterator[tuple[int, int]]:

@@ -77,3 +77,71 @@ def _parse_rule(text: str) -> Rule:
     plain = text.removesuffix(_SILENT)
     tool, _, command = plain.partition(":")
     return Rule(text, tool, command, plain != text)
+
+
+@dataclass(frozen=True, slots=True)
+class ModelPrompt:
+    """A text of ``sarprompt.json`` that only some models get."""
+
+    key: str
+    models: tuple[str, ...]  # in lower case
+    content: str
+    is_part: bool = False  # part of a model's name is enough
+
+    def fits(self, model: str) -> bool:
+        name = model.lower()
+        return any(one in name if self.is_part else one == name for one in self.models if one)
+
+
+def read_model_prompts(value: Json) -> tuple[ModelPrompt, ...]:
+    """Return the prompts of ``sarprompt.json``; what is none of them is left out."""
+    entries = [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+    return tuple(
+        ModelPrompt(
+            str(one.get("promptKey") or ""),
+            tuple(str(model).strip().lower() for model in models),
+            str(one.get("content") or ""),
+            is_part=one.get("matchMode") == "includes",
+        )
+        for one in entries
+        if isinstance(models := one.get("models"), list)
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DynamicToolLimits:
+    """What ``{{VCPDynamicTools}}`` may show, by ``dynamic_tool_bridge.config.json``."""
+
+    is_on: bool = True
+    listed: int = 120
+    expanded: int = 4
+    forced: int = 12  # tools of one category
+    characters: int = 16_000
+
+    @classmethod
+    def from_json(cls, value: Json) -> "DynamicToolLimits":
+        fields = value if isinstance(value, dict) else {}
+
+        def read(name: str, usual: int, least: int, most: int) -> int:
+            number = fields.get(name)
+            is_number = isinstance(number, int) and not isinstance(number, bool)
+            return min(max(int(str(number)), least), most) if is_number else usual
+
+        return cls(
+            is_on=fields.get("enabled") is not False,
+            listed=read("maxBriefListItems", 120, 1, 500),
+            expanded=read("maxExpandedPlugins", 4, 0, 50),
+            forced=read("maxForcedCategoryPlugins", 12, 1, 100),
+            characters=read("maxInjectionChars", 16_000, 1_000, 120_000),
+        )
+
+
+_SEARCH_WEIGHTS = (0.7, 0.3)
+
+
+def read_search_weights(value: Json) -> tuple[float, float]:
+    """Return how much the last question and the last answer count in a search, by ``rag_params.json``."""
+    plugin = value.get("RAGDiaryPlugin") if isinstance(value, dict) else None
+    weights = plugin.get("mainSearchWeights") if isinstance(plugin, dict) else None
+    numbers = [float(one) for one in weights if isinstance(one, int | float)] if isinstance(weights, list) else []
+    return (numbers[0], numbers[1]) if len(numbers) == len(_SEARCH_WEIGHTS) else _SEARCH_WEIGHTS

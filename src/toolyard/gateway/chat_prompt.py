@@ -1,23 +1,27 @@
 """Prompt filling: replaces the placeholders of a chat request on its way to the model.
 
-Tools, clock and static values are filled in system messages only; results of asynchronous tasks in system and
-assistant messages, and only those of this caller. One pass: inserted text is never scanned again, and text that
-came from a tool is made inert first. Messages without placeholders are passed on as the very same objects.
+Tools, clock, static values and the owner's prompts are filled in system messages only; results of asynchronous tasks
+in system and assistant messages, and only those of this caller. One pass: inserted text is never scanned again, but for
+the owner's prompts, which may name others, and text that came from a tool is made inert first. Messages without
+placeholders are passed on as the very same objects. What nothing fills stays, and is reported.
 
 A listing of tools is inserted once in a request; further placeholders for it become empty. All placeholders
-together make a prompt grow by at most ``MAX_GROWTH`` bytes: a request that asks for more is refused.
+together make a prompt grow by at most ``MAX_GROWTH`` bytes, and prompts contain each other at most ``MAX_DEPTH`` deep:
+a request that asks for more is refused. A prompt that would contain itself stays as its placeholder.
+
+With an installation of VCPToolBox its prompts are filled instead, in its own order (``PromptSources.installed``).
 
 Where tools are off, only system messages are filled, and a listing of tools is empty.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from toolyard.gateway.faults import ChatFailed, bad_request
 from toolyard.gateway.offer import write_tools
-from toolyard.gateway.ports import PromptSources
+from toolyard.gateway.ports import PromptRequest, PromptSources
 from toolyard.gateway.reply.chunks import read_text
 from toolyard.gateway.vcp_blocks import FORBIDDEN, remove_media
 from toolyard.message import Message
@@ -30,9 +34,11 @@ from toolyard.protocol.requests.marks import START
 from toolyard.protocol.tool_text import CHINESE, ENGLISH, write_tool
 
 MAX_GROWTH: Final = 4 * 2**20
+MAX_DEPTH: Final = 16
 _DAYS = ("星期一", "星期二", "星期三", "星期四", "星期五", "星期六", "星期日")
 SYSTEM: Final = ("system", "developer")
 _LISTINGS: Final = (Kind.TOOL, Kind.ALL_TOOLS)
+_NAMED: Final = re.compile(r"[^\W_][\w:@#%&^+.-]*")  # a placeholder that somebody meant as one, and no template
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,18 +47,29 @@ class FilledPrompt:
     changed: bool
     forbids_tools: bool
     lists_tools: bool = False  # a placeholder inserted tools
+    unfilled: tuple[str, ...] = ()  # the names of placeholders that nothing fills
 
 
 async def fill_prompt(
-    messages: list[Json], texts: PromptSources, caller: str, nonce: str | None = None, *, is_plain: bool = False
+    messages: list[Json],
+    texts: PromptSources,
+    caller: str,
+    nonce: str | None = None,
+    *,
+    model: str = "",
+    is_plain: bool = False,
 ) -> FilledPrompt:
     """Return the messages as the model gets them. Raises ChatFailed when they would become too long.
 
     ``is_plain``: tools are off.
     """
     made: list[Json] = []
-    forbids = False
-    expansion = _Expansion(messages, texts, caller, is_plain=is_plain)
+    forbids, lists_tools, sent = False, False, messages
+    expansion: _Expansion | None = _Expansion(messages, texts, caller, is_plain=is_plain)
+    if texts.installed is not None:
+        request = PromptRequest(messages=messages, model=model, caller=caller, is_plain=is_plain)
+        installed = await texts.installed(request)
+        messages, lists_tools, expansion = installed.messages, installed.lists_tools, None
     for message in messages:
         role = message.get("role") if isinstance(message, dict) else None
         if isinstance(message, dict) and (role in SYSTEM or (role == "assistant" and not is_plain)):
@@ -60,8 +77,13 @@ async def fill_prompt(
             made.append(await _fill_message(message, expansion, is_system=role in SYSTEM, nonce=nonce))
         else:
             made.append(message)
-    changed = any(new is not old for new, old in zip(made, messages, strict=True))
-    return FilledPrompt(made if changed else messages, changed, forbids, expansion.lists_tools)
+    changed = len(made) != len(sent) or any(new is not old for new, old in zip(made, sent, strict=True))
+    unfilled = tuple(dict.fromkeys(_list_unfilled(made)))
+    if unfilled:
+        texts.report_unfilled(unfilled)
+    if expansion is not None:
+        lists_tools = expansion.lists_tools
+    return FilledPrompt(made if changed else sent, changed, forbids, lists_tools, unfilled)
 
 
 def add_system_text(messages: list[Json], text: str) -> list[Json]:
@@ -97,7 +119,9 @@ def add_nonce(text: str, nonce: str) -> str:
     return text.replace(START, START.replace("]", f":{nonce}]"))
 
 
-async def _fill_message(message: JsonObject, expansion: "_Expansion", *, is_system: bool, nonce: str | None) -> Json:
+async def _fill_message(
+    message: JsonObject, expansion: "_Expansion | None", *, is_system: bool, nonce: str | None
+) -> Json:
     content = message.get("content")
     if isinstance(content, str):
         new = await _fill_text(content, expansion, is_system=is_system, nonce=nonce)
@@ -115,8 +139,8 @@ async def _fill_message(message: JsonObject, expansion: "_Expansion", *, is_syst
     return {**message, "content": parts} if any(a is not b for a, b in zip(parts, content, strict=True)) else message
 
 
-async def _fill_text(text: str, expansion: "_Expansion", *, is_system: bool, nonce: str | None) -> str:
-    made = await expansion.expand(text, is_system=is_system) if "{{" in text else text
+async def _fill_text(text: str, expansion: "_Expansion | None", *, is_system: bool, nonce: str | None) -> str:
+    made = await expansion.expand(text, is_system=is_system) if expansion and "{{" in text else text
     if is_system and FORBIDDEN in made:
         made = made.replace(FORBIDDEN, "")
     if is_system and nonce is not None and START in made:
@@ -131,6 +155,8 @@ class _Expansion:
         self._messages, self._texts, self._caller, self._is_plain = messages, texts, caller, is_plain
         self._values: dict[str, _Value | None] = {}  # by the text between the braces
         self._static: Mapping[str, str] | None = None
+        self._own: Mapping[str, str] | None = None
+        self._open: list[str] = []  # the prompts that are being filled, the outermost first
         self._listed: set[str] = set()
         self._language = ""
         self._growth = 0
@@ -160,7 +186,7 @@ class _Expansion:
         start, end = placeholder.span
         self._growth += value.size - (end - start)
         if self._growth > MAX_GROWTH:
-            raise _too_long()
+            raise prompt_too_long()
         return value.text
 
     async def _value(self, placeholder: Placeholder) -> "_Value | None":
@@ -174,7 +200,22 @@ class _Expansion:
         if placeholder.kind is Kind.CLOCK:
             return _Value(_format_clock(placeholder.name, self._texts))
         listing = self._listing(placeholder) if placeholder.kind in _LISTINGS else None
-        return None if listing is None else _Value(listing, is_listing=True)
+        return await self._prompt(placeholder.name) if listing is None else _Value(listing, is_listing=True)
+
+    async def _prompt(self, name: str) -> "_Value | None":
+        """Return a prompt of the owner, filled by itself; None where there is none, or inside of itself."""
+        if self._own is None:
+            self._own = self._texts.own()
+        if name not in self._own or name in self._open:
+            return None
+        if len(self._open) >= MAX_DEPTH:
+            raise prompt_too_long()
+        self._open.append(name)
+        growth, self._growth = self._growth, 0  # what it contains counts where it is inserted
+        filled = await self.expand(self._own[name], is_system=True)
+        self._growth = growth
+        self._open.pop()
+        return _Value(filled)
 
     def _listing(self, placeholder: Placeholder) -> str | None:
         self._language = self._language or detect_language(self._messages)
@@ -195,7 +236,8 @@ class _Value:
         self.size = len(text.encode(errors="replace"))
 
 
-def _too_long() -> ChatFailed:
+def prompt_too_long() -> ChatFailed:
+    """Return the fault of a request whose placeholders insert too much."""
     return bad_request(
         Message(
             "the placeholders of this request make its prompt longer by more than {value} MiB: use fewer or shorter "
@@ -219,6 +261,14 @@ def _has_text(message: JsonObject, words: str) -> bool:
         return words in content
     parts = content if isinstance(content, list) else []
     return any(isinstance(part, dict) and words in str(part.get("text", "")) for part in parts)
+
+
+def _list_unfilled(messages: list[Json]) -> Iterator[str]:
+    for message in messages:
+        if isinstance(message, dict) and message.get("role") in SYSTEM:
+            for placeholder in find_placeholders(read_text(message.get("content"))):
+                if placeholder.kind is not Kind.REPLY and _NAMED.fullmatch(placeholder.name):
+                    yield placeholder.name
 
 
 _MAX_MESSAGES: Final = 20

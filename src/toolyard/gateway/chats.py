@@ -22,6 +22,8 @@ import orjson
 from toolyard.engine.cancellation import uncancellable
 from toolyard.engine.idempotency import Started, StoredResponse
 from toolyard.engine.turns import REPEATED_S, Turns, TurnState
+from toolyard.gateway.assistant_models import AssistantModels
+from toolyard.gateway.chat_prompt import FilledPrompt, fill_prompt
 from toolyard.gateway.client_request import ChatOptions, ClientRequest, parse_options
 from toolyard.gateway.faults import ChatFailed, ChatFault, bad_request, changed_history, server_stopping
 from toolyard.gateway.offer import estimate_request
@@ -73,10 +75,11 @@ class Chat:
         ports: TurnPorts,
         rules: ChatRules,
         turns: Turns | None = None,
+        assistants: AssistantModels | None = None,
     ) -> None:
-        """Without ``turns`` what has run is forgotten with this process."""
+        """Without ``turns`` what has run is forgotten with this process. ``assistants`` are models as well."""
         self.upstreams, self.offer_policy, self.rules = upstreams, offer_policy, rules
-        self._ports, self._turns, self.mask = ports, turns, ports.tools.mask
+        self._ports, self._turns, self._assistants, self.mask = ports, turns, assistants, ports.tools.mask
         self._planner = TurnPlanner(texts=texts, offer_policy=offer_policy, ports=ports, has_nonce=rules.nonce)
         self._logs = TurnLogs()
         self.is_stopping = False  # the server ends what still runs
@@ -94,6 +97,7 @@ class Chat:
         """
         rendering = rendering or ChatRendering(asked.wants_stream)
         try:
+            asked = await self._assistants.apply(asked) if self._assistants else asked
             options = parse_options(asked, self.rules.show)
             log = await self._find_or_begin(asked, options, single, rendering)
         except ChatFailed as failed:
@@ -293,15 +297,31 @@ class Chat:
         await upstreams.idle()
         await upstreams.close()
 
-    async def models(self) -> list[JsonObject]:
-        return self.offer_policy.list_models(await self.upstreams.models())
+    async def models(self, caller: str = "") -> list[JsonObject]:
+        """Return the models of all providers, then the assistants that a caller may use."""
+        models = self.offer_policy.list_models(await self.upstreams.models())
+        return [*models, *(await self._assistants.list_models(caller) if self._assistants else ())]
+
+    @property
+    def has_installed_prompts(self) -> bool:
+        """The prompts of an installation are filled, so no request is passed on as it came."""
+        return self._planner.texts.installed is not None
+
+    async def fill_prompt(self, text: str, model: str, caller: str) -> FilledPrompt:
+        """Return a system message as its model would get it, for people who write one. Raises ChatFailed."""
+        return await fill_prompt(
+            [{"role": "system", "content": text}], self._planner.texts, caller,
+            model=model or self.upstreams.default_model,
+        )  # fmt: skip
 
     def unavailable_providers(self) -> list[str]:
         """Return the providers that did not answer when they were last asked for their models."""
         return self.upstreams.unavailable()
 
-    async def model(self, id_: str) -> JsonObject | None:
+    async def model(self, id_: str, caller: str = "") -> JsonObject | None:
         """Return a model by its id, an alias included, or by the name of its provider as in ``name/model``."""
+        if self._assistants and (assistant := await self._assistants.find_model(id_, caller)):
+            return assistant
         name, _ = split_alias(id_)
         listed = next((model for model in await self.upstreams.models() if model.get("id") == name), None)
         model = listed or await self.upstreams.model(name)

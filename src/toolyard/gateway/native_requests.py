@@ -6,6 +6,7 @@ tools off. Then no turn is needed, and bytes pass unchanged both ways.
 
 from collections.abc import Callable, Mapping
 
+from toolyard.gateway.assistant_models import PREFIX
 from toolyard.gateway.chats import Chat
 from toolyard.gateway.client_request import ClientRequest, parse_options
 from toolyard.gateway.faults import encode_request
@@ -26,7 +27,9 @@ async def is_plain(chat: Chat, request: ClientRequest, protocol: ProviderProtoco
     choice = choose_offer(options.offer, alias, request.key_offer, chat.offer_policy.default_mode)
     messages = request.body.get("messages")
     needs_turn = bool(options.chat or options.handle) or options.reply is not ReplyForm.TEXT
-    if needs_turn or not choice.forbids_tools(messages if isinstance(messages, list) else []):
+    if needs_turn or model.startswith(PREFIX) or chat.has_installed_prompts:
+        return False
+    if not choice.forbids_tools(messages if isinstance(messages, list) else [], has_installed_prompts=False):
         return False
     return await speaks(chat, model, protocol)
 

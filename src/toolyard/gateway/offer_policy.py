@@ -32,12 +32,14 @@ class OfferChoice:
     mode: OfferMode
     is_explicit: bool = False  # applies to a request with tools of its own too, or that lists ours
 
-    def forbids_tools(self, messages: list[Json]) -> bool:
+    def forbids_tools(self, messages: list[Json], *, has_installed_prompts: bool) -> bool:
         """Return whether tools are off: nothing runs, and the conversation is passed on as it was sent.
 
-        A setting alone does not turn off the tools that a prompt lists by placeholders.
+        A setting alone does not turn off the tools that a prompt lists by placeholders, or that the prompts of an
+        installation may list.
         """
-        return self.mode is OfferMode.NONE and (self.is_explicit or not lists_tools(messages))
+        may_list = has_installed_prompts or lists_tools(messages)
+        return self.mode is OfferMode.NONE and (self.is_explicit or not may_list)
 
 
 ALIASES: Final = {

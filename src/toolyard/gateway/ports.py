@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Protocol
 
 from toolyard.protocol.content import Media
-from toolyard.protocol.json import JsonObject
+from toolyard.protocol.json import Json, JsonObject
 from toolyard.protocol.records.task_record import Task
 from toolyard.protocol.tool import Outcome, ToolCall, ToolSpec
 
@@ -47,6 +47,28 @@ class ToolPort:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PromptRequest:
+    """The messages of a chat whose prompts are to be filled."""
+
+    messages: list[Json]
+    model: str
+    caller: str
+    is_plain: bool = False  # tools are off
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InstalledPrompt:
+    """Messages that were filled as another host would fill them."""
+
+    messages: list[Json]
+    lists_tools: bool = False
+
+
+def _no_prompts() -> Mapping[str, str]:
+    return {}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PromptSources:
     """The sources of a prompt: the tools, and the values of placeholders."""
 
@@ -55,3 +77,7 @@ class PromptSources:
     static: Callable[[], Mapping[str, str]]
     task: Callable[[str, str, str], Awaitable[Task | None]]  # plugin, id, caller
     now: Callable[[], datetime]  # in the configured zone
+    own: Callable[[], Mapping[str, str]] = _no_prompts  # the owner's prompts and variables, by name
+    # Fills a whole request in place of all this: the prompts of an installation that is used in place.
+    installed: Callable[[PromptRequest], Awaitable[InstalledPrompt]] | None = None
+    report_unfilled: Callable[[Iterable[str]], None] = lambda _: None  # names in a prompt that nothing fills

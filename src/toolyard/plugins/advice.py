@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
 
 from toolyard.confinement.profile import Network, Profile
 from toolyard.message import Message, join_sentences
@@ -16,6 +17,7 @@ from toolyard.protocol.envelope import Failure
 from toolyard.protocol.plugin_answers.plugin_result import has_next_step, step_after_error
 
 _BREAK = re.compile(r"[^a-z0-9]+")
+REFUSED_PATHS: Final = "refused_paths"  # in the context of a result or failure
 _PRINTED = ("stderr", "stdout")  # in the data of a failure
 _REFUSED = re.compile(r"Permission denied|Operation not permitted|Read-only file system|\bE(?:ACCES|PERM|ROFS)\b", re.I)
 _UNREACHABLE = re.compile(
@@ -55,11 +57,15 @@ class PluginAdvisor:
             return ""
         limited = self.profile.network is not Network.ANY
         texts = (failure.message, failure.text, *_printed_texts(failure))
+        refused = failure.context.get(REFUSED_PATHS)
+        if isinstance(refused, list) and not self.refused_host:
+            return join_sentences(
+                describe_refusal([str(path) for path in refused]), allow_more(self.plugin, self.own_command)
+            )
         denial = AccessDenial.NETWORK if self.refused_host else find_denial(texts, limited_network=limited)
         if denial is None:
             return ""
-        allow = self.own_command.format("plugin allow", self.plugin, "--access", "wide")
-        more = Message("Its owner can allow more: {command}.", command=allow)
+        more = allow_more(self.plugin, self.own_command)
         if denial is AccessDenial.NETWORK:
             host = self.refused_host or Message("that host")
             why = Message(
@@ -71,6 +77,17 @@ class PluginAdvisor:
         else:
             why = Message("It tried to reach something that its access does not include.")
         return join_sentences(why, more)
+
+
+def describe_refusal(paths: Sequence[str]) -> Message:
+    """Say which files a plugin was kept from, whatever it made of that."""
+    return Message("Its access does not include {paths}, which it tried to reach.", paths=", ".join(paths))
+
+
+def allow_more(plugin: str, own_command: OwnCommand) -> Message:
+    """Say how the owner of a plugin allows it more."""
+    allow = own_command.format("plugin allow", plugin, "--access", "wide")
+    return Message("Its owner can allow more: {command}.", command=allow)
 
 
 def _printed_texts(failure: Failure) -> tuple[str, ...]:

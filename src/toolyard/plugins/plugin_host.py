@@ -1,7 +1,8 @@
 """The plugins of a Yard, ready to run: their shared services, and each of them as a tool."""
 
 import json
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+import os
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
@@ -9,8 +10,8 @@ from pathlib import Path
 
 from toolyard.confinement.level import Confinement, measure_confinement
 from toolyard.confinement.profile import Profile
-from toolyard.message import Message, join_sentences, strip_period
-from toolyard.plugins.advice import PluginAdvisor
+from toolyard.message import Message, join_paragraphs, join_sentences, strip_period
+from toolyard.plugins.advice import REFUSED_PATHS, PluginAdvisor, allow_more, describe_refusal
 from toolyard.plugins.call_queue import AT_ONCE_PER_PLUGIN, CallQueue
 from toolyard.plugins.long_work.asynchronous import MAX_BACKGROUND_TASKS, AsyncRunner, BackgroundWork
 from toolyard.plugins.package.discovery import Plugins
@@ -26,6 +27,7 @@ from toolyard.plugins.package.environment import (
     make_cache_folder,
     make_data_folder,
 )
+from toolyard.plugins.package.installation_view import PACKAGES_FOLDER, InstallationSettings
 from toolyard.plugins.package.plugin import Plugin, PluginState
 from toolyard.plugins.package.plugin_access import (
     AccessOption,
@@ -51,6 +53,7 @@ from toolyard.plugins.process.process_output import (
     StderrRing,
     TimedProcess,
 )
+from toolyard.plugins.process.refusals import find_refused_paths, watch_refusals
 from toolyard.protocol.access import Access, AccessChoice, ConfinementLevel
 from toolyard.protocol.arguments import accept_arguments
 from toolyard.protocol.envelope import ErrorCode, Failure, Reason
@@ -73,6 +76,7 @@ class PluginContext:
     """The Yard as its plugins see it."""
 
     environment: HostEnvironment
+    installation: InstallationSettings | None = None  # of the VCPToolBox that is used in place
     policy: ConfinementPolicy
     intake: TaskIntake
     records: ProcessRecords
@@ -91,6 +95,7 @@ class PluginHost:
     def __init__(self, plugins: Plugins, context: PluginContext, *, children: Children, starter: Starter) -> None:
         self._context, self.plugins, self.children, self.starter = context, plugins, children, starter
         self.policy, self.host_environment = context.policy, context.environment
+        self.installation = context.installation
         self.now, self.report_progress = context.now, context.report_progress
         self.process_records = context.records
         self.network = NetworkServices()
@@ -113,6 +118,8 @@ class PluginHost:
         plugin = self.plugins.get(name)
         if plugin is None or plugin.manifest is None or plugin.manifest.type is PluginType.STATIC:
             return None
+        if plugin.is_in_process:  # ``vcp.bridge`` has it
+            return None
         tool = self._tools.get(name)
         if tool is None or tool.plugin is not plugin:
             tool = self._tools[name] = PluginTool(self, plugin, plugin.manifest)
@@ -134,10 +141,21 @@ class PluginHost:
             raise Failure(cause, message, hint=Message("The owner of this machine can fix that."))
         return plugin, plugin.manifest
 
+    def find_project(self, plugin: Plugin) -> Path:
+        """Return what is the project to a plugin: for one of a VCPToolBox installation that is the installation."""
+        return plugin.installation or self.host_environment.project
+
     def environment(self, plugin: Plugin, manifest: Manifest) -> Environment:
         others = self.plugins.keys_of_others(plugin.name)
+        installation = self.installation if plugin.installation else None
         return build_environment(
-            manifest, plugin.config, self.host_environment, keys_of_others=others, given_keys=plugin.publish_keys
+            manifest,
+            plugin.config,
+            self.host_environment,
+            keys_of_others=others,
+            given_keys=plugin.publish_keys,
+            project=plugin.installation,
+            installation=installation.choose_for(plugin, port=self.host_environment.port) if installation else None,
         )
 
     def settings(self, plugin: Plugin, manifest: Manifest) -> tuple[PluginSetting, ...]:
@@ -160,7 +178,16 @@ class PluginHost:
             warm=manifest.warm and manifest.type is PluginType.SYNCHRONOUS and not self.policy.own_processes,
             version=plugin.fingerprint.digest,
         )
-        return self.network.add_to(launch, plugin.name, access)
+        launch = self.network.add_to(launch, plugin.name, access)
+        return watch_refusals(self.add_packages(launch)) if plugin.installation else launch
+
+    def add_packages(self, launch: Launch) -> Launch:
+        """Let a program of an installation find the npm packages that were installed for it."""
+        packages = str(self.host_environment.home / PACKAGES_FOLDER / "node_modules")
+        if not os.path.isdir(packages) or "NODE_PATH" in launch.environment:
+            return launch
+        profile = launch.profile and replace(launch.profile, read=(*launch.profile.read, packages))
+        return replace(launch, environment={**launch.environment, "NODE_PATH": packages}, profile=profile)
 
     def _build_profile(
         self, plugin: Plugin, manifest: Manifest, access: Access | None, cache: Path | None
@@ -172,7 +199,7 @@ class PluginHost:
         """
         profile = self._profile_of(plugin, access, cache)
         if access is not None:
-            make_granted_folders(self.host_environment.project, access.write)
+            make_granted_folders(self.find_project(plugin), access.write)
         minimum = manifest.access.minimum if manifest.access else ConfinementLevel.NONE
         self.policy.require_level(plugin.name, profile, minimum)
         return profile
@@ -181,13 +208,26 @@ class PluginHost:
         if access is None:
             return None
         own = [data_folder(self.host_environment.home, plugin.name), *([cache] if cache else [])]
-        project = self.host_environment.project
-        profile = build_profile(plugin, access, project=project, own=own, protected=self.policy.protected)
+        project = self.find_project(plugin)
+        views = self._list_views(plugin)
+        profile = build_profile(plugin, access, project=project, own=own, protected=self.policy.protected, views=views)
         return replace(profile, own_processes=self.policy.own_processes)
+
+    def _list_views(self, plugin: Plugin) -> tuple[tuple[str, str], ...]:
+        if not plugin.installation or self.installation is None:
+            return ()
+        try:
+            return self.installation.list_views(plugin, self.host_environment.home)
+        except OSError as error:
+            message = Message(
+                "What {name} may see of the settings cannot be written: {error}.", name=plugin.name, error=error
+            )
+            raise Failure(Reason.START_FAILED, message) from error
 
     def list_access_options(self, plugin: Plugin, manifest: Manifest) -> tuple[AccessOption, ...]:
         """Return every decision on its access that an owner can take, with what it means on this machine."""
-        return tuple(self._describe_option(replace(plugin, access=choice), manifest) for choice in AccessChoice)
+        choices = (one for one in AccessChoice if plugin.installation or one is not AccessChoice.INSTALLATION)
+        return tuple(self._describe_option(replace(plugin, access=choice), manifest) for choice in choices)
 
     def measure_confinement(self, plugin: Plugin, manifest: Manifest) -> Confinement:
         """Return how far a plugin is confined on this machine, as its owner decided."""
@@ -204,14 +244,14 @@ class PluginHost:
             links = {path: lead for path, lead in links.items() if lead in reached}
         except Failure as failure:
             confinement = Confinement(ConfinementLevel.NONE, (failure.message,))
-        missing = self.list_missing_paths(access)
+        missing = self.list_missing_paths(plugin, access)
         reach += (describe_missing_paths(missing),) if missing else ()
         reach += describe_links(links)
         return AccessOption(choice=plugin.access, reach=reach, confinement=confinement)
 
-    def list_missing_paths(self, access: Access | None) -> tuple[str, ...]:
+    def list_missing_paths(self, plugin: Plugin, access: Access | None) -> tuple[str, ...]:
         """Return the paths that an access lets a plugin write, and that do not exist and are not created either."""
-        return list_missing_paths(self.host_environment.project, access.write) if access else ()
+        return list_missing_paths(self.find_project(plugin), access.write) if access else ()
 
     def list_missing_settings(self, plugin: Plugin) -> tuple[str, ...]:
         """Return the required settings of a plugin that are not set."""
@@ -232,7 +272,7 @@ class PluginHost:
         manifest = plugin.manifest
         if manifest is None:
             return ()
-        settings, paths = self.list_missing_settings(plugin), self.list_missing_paths(manifest.access)
+        settings, paths = self.list_missing_settings(plugin), self.list_missing_paths(plugin, manifest.access)
         return (
             *([describe_missing_settings(settings, plugin.folder)] if settings else []),
             *self.environment(plugin, manifest).problems,
@@ -241,14 +281,25 @@ class PluginHost:
 
     def working_folder(self, plugin: Plugin) -> str:
         """Return the folder in which a plugin runs, relative to the project; ``.`` for one outside it."""
-        folder, project = plugin.folder.resolve(), self.host_environment.project
+        folder, project = plugin.folder.resolve(), self.find_project(plugin)
         return folder.relative_to(project).as_posix() if folder.is_relative_to(project) else "."
+
+    def find_refused_paths(self, plugin: Plugin, ring: StderrRing) -> tuple[str, ...]:
+        """Return what a plugin of an installation was kept from, of the files that belong to people."""
+        if plugin.installation is None:
+            return ()
+        grounds = (plugin.installation, self.host_environment.project, self.policy.protected.user_home)
+        return find_refused_paths(ring.text, grounds)
 
     def make_data_folder(self, name: str) -> None:
         make_data_folder(self.host_environment.home, name)
 
     def log_output(self, name: str, call_id: str, ring: StderrRing, noise: str = "", note: str = "") -> None:
-        self.logs.setdefault(name, StderrLog()).add(call_id, self.now(), ring, noise, note)
+        """Keep what a plugin printed beside its answer, with a note of what it was kept from."""
+        plugin = self.plugins.get(name)
+        refused = self.find_refused_paths(plugin, ring) if plugin else ()
+        notes = " ".join(filter(None, (note, describe_refusal(refused) if refused else "")))
+        self.logs.setdefault(name, StderrLog()).add(call_id, self.now(), ring, noise, notes)
 
     async def close(self) -> None:
         await self.async_runner.close()
@@ -295,7 +346,7 @@ class PluginTool:
                 if manifest.type is PluginType.ASYNCHRONOUS:
                     result = await self._host.async_runner.submit(call, manifest, launch, stdin, checkpoint, advise)
                 else:
-                    result = await self._run_once(call, manifest, launch, stdin, checkpoint)
+                    result = await self._run_once(call, plugin, manifest, launch, stdin, checkpoint)
         except Failure as failure:
             failure.context = {**self._describe_run(plugin, launch), **failure.context}
             advise(failure)
@@ -309,7 +360,7 @@ class PluginTool:
             self._host.settings(plugin, manifest),
             launch.profile,
             self._host.host_environment.own_command,
-            self._host.list_missing_paths(access),
+            self._host.list_missing_paths(plugin, access),
             self._host.network.find_refused_host(plugin.name, refusals),
         )
 
@@ -336,7 +387,13 @@ class PluginTool:
         return plugin, manifest
 
     async def _run_once(
-        self, call: ToolCall, manifest: Manifest, launch: Launch, stdin: bytes, checkpoint: Checkpoint
+        self,
+        call: ToolCall,
+        plugin: Plugin,
+        manifest: Manifest,
+        launch: Launch,
+        stdin: bytes,
+        checkpoint: Checkpoint,
     ) -> Result:
         name, process = manifest.name, None
         report: ChildReport | None = None
@@ -362,11 +419,32 @@ class PluginTool:
                 )
         finally:
             progress.close()
+            refused = self._host.find_refused_paths(plugin, ring)
             note = LEFT_BEHIND if report is not None and report.survivors_killed else ""
             self._host.log_output(name, call.id, ring, "" if report is None else report.noise, note)
             if process is not None:
                 self._host.process_records.add(call.id, process, ring, report)
-        return await self._build_result(call, manifest, report)
+        try:
+            result = await self._build_result(call, manifest, report)
+        except Failure as failure:
+            failure.context = {**failure.context, **({REFUSED_PATHS: list(refused)} if refused else {})}
+            raise
+        return self._add_refusals(plugin, result, refused)
+
+    def _add_refusals(self, plugin: Plugin, result: Result, refused: Sequence[str]) -> Result:
+        """Return a result that says what its plugin was kept from, which may have answered as if nothing was there."""
+        if not refused:
+            return result
+        note = join_sentences(
+            describe_refusal(refused), allow_more(plugin.name, self._host.host_environment.own_command)
+        )
+        parts = replace(result.extras, note=join_paragraphs(result.extras.note, note)) if result.extras.parts else None
+        return replace(
+            result,
+            text=join_paragraphs(result.text, note),
+            extras=parts or result.extras,
+            context={**result.context, REFUSED_PATHS: list(refused)},
+        )
 
     async def _build_result(self, call: ToolCall, manifest: Manifest, report: ChildReport) -> Result:
         """Build the result. Allowed survivors become a task; others are reported in the warnings."""

@@ -42,6 +42,7 @@ class AccessChoice(StrEnum):
     STRICT = "strict"  # nothing beyond its own folder and its data folder, whatever it declares
     DECLARED = "declared"  # what its manifest declares, or what an old plugin seems to need
     READ_PROJECT = "read-project"  # also every file of the project, without changing it
+    INSTALLATION = "installation"  # for a plugin of a VCPToolBox installation: reads all of it, writes what is shared
     WIDE = "wide"  # also the project, any host, local sockets, and the folders for temporary files of all programs
     UNCONFINED = "unconfined"  # everything that Toolyard itself can reach
 

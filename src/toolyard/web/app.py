@@ -44,6 +44,7 @@ from toolyard.web.routes import (
     passthrough,
     plugin_install,
     plugins,
+    prompts,
     replies,
     responses,
     restore,
@@ -208,6 +209,7 @@ def _make_chat_routers(chat: Chat, turns: ResponseTurns, parts: AppParts, yard: 
         responses.router(turns, parts.idempotent, parts.access.is_still_valid),
         messages.router(chat, parts.idempotent, yard.mask.text),
         models.router(chat),
+        prompts.router(yard, chat),
         passthrough.router(chat, yard.mask.text),
     )
 

@@ -1,17 +1,20 @@
 """Assembles the Chat of a Yard: its model providers from the settings, and the ports it uses."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from toolyard.config import Config
+from toolyard.engine.assistants import Assistants
 from toolyard.engine.clock import Clock, SystemClock
 from toolyard.engine.registry import Registry
+from toolyard.gateway.assistant_models import AssistantModels
 from toolyard.gateway.chats import Chat, ChatRules
 from toolyard.gateway.media_links import MediaLinks
 from toolyard.gateway.media_parts import MediaRefusals
 from toolyard.gateway.offer_policy import OfferPolicy
-from toolyard.gateway.ports import PendingApproval, PromptSources, ToolPort
+from toolyard.gateway.ports import InstalledPrompt, PendingApproval, PromptRequest, PromptSources, ToolPort
 from toolyard.gateway.providers.answer import Limits
 from toolyard.gateway.providers.contact import WatchedUpstream
 from toolyard.gateway.providers.upstream import HttpUpstream
@@ -25,6 +28,7 @@ from toolyard.protocol.content import Media
 from toolyard.protocol.envelope import Failure
 from toolyard.protocol.json import JsonObject, find_main_argument
 from toolyard.protocol.mask import Mask
+from toolyard.protocol.records.assistant_record import AssistantOptions
 from toolyard.protocol.tool import Origin, ToolCall, ToolSpec
 
 if TYPE_CHECKING:
@@ -40,6 +44,7 @@ def make_chat(
     *,
     clock: Clock | None = None,
     static: Callable[[], Mapping[str, str]] = dict,
+    printed: Callable[[], Mapping[str, str]] | None = None,
     mask: Mask | None = None,
     limits: Limits = Limits(),  # noqa: B008 it is frozen
     tour_pause_s: float = _TOUR_PAUSE_S,
@@ -47,6 +52,7 @@ def make_chat(
 ) -> Chat:
     """Return the chat of a Yard. ``static`` has the values of static plugins, ``mask`` the secrets of plugins.
 
+    ``printed``: the same values with their folds, for the prompts of an installation, which choose among these.
     ``links``: where people see the media of tools; without, only small pictures are in answers.
     """
     clock, config = clock or SystemClock(), yard.config
@@ -58,7 +64,16 @@ def make_chat(
         static=static,
         task=yard.state.tasks.find_for_caller,
         now=lambda: clock.now().astimezone(yard.state.zone),
+        own=lambda: {name: prompt.text for name, prompt in yard.prompts.list_prompts().items()},
+        report_unfilled=yard.prompts.report_unfilled,
     )
+    if config.vcp is not None:
+        texts = replace(texts, installed=_make_installed_prompts(yard, config.vcp, texts, printed or static, clock))
+    assistants = Assistants(yard.state.store, clock)
+
+    async def list_assistants(caller: str) -> list[AssistantOptions]:
+        return [*(await assistants.list_all(caller) if caller else ()), *yard.prompts.list_assistants()]
+
     settings = config.settings
     ports = TurnPorts(
         tools=_make_tool_port(yard, mask, links),
@@ -73,7 +88,35 @@ def make_chat(
     )
     offer_policy = OfferPolicy(texts, clock.monotonic, settings.offer, lists_aliases=settings.model_aliases)
     upstreams = _make_upstreams(yard, config, clock, limits, tour_pause_s, mask)
-    return Chat(upstreams, texts, offer_policy, ports, rules, yard.state.turns)
+    return Chat(upstreams, texts, offer_policy, ports, rules, yard.state.turns, AssistantModels(list_assistants))
+
+
+def _make_installed_prompts(
+    yard: "Yard", root: Path, texts: PromptSources, printed: Callable[[], Mapping[str, str]], clock: Clock
+) -> Callable[[PromptRequest], Awaitable[InstalledPrompt]]:
+    """Return what fills requests with the prompts of an installation of VCPToolBox."""
+    from toolyard.vcp.dynamic_tools import ListedTool
+    from toolyard.vcp.prompt_files import PromptFiles
+    from toolyard.vcp.prompts import InstalledPrompts, PromptPorts
+    from toolyard.vcp.similarity import Similarities
+
+    files = PromptFiles(root)
+    ports = PromptPorts(
+        now=texts.now,
+        task=texts.task,
+        statics=printed,
+        tools=lambda: {f"VCP{spec.name}": spec.prompt_text for spec in texts.specs() if spec.prompt_text},
+        listed_tools=lambda: [
+            ListedTool(spec.name, spec.display_name, spec.description, spec.prompt_text)
+            for spec in texts.specs()
+            if spec.prompt_text
+        ],
+        own=texts.own,
+        port=lambda: str(yard.plugins.port),
+        preprocess=yard.vcp.preprocess,
+        similarity=Similarities(files, clock.monotonic, yard.mask.text).compare,
+    )
+    return InstalledPrompts(files, ports).fill
 
 
 def change_upstreams(chat: Chat, yard: "Yard", config: Config, *, clock: Clock, mask: Mask) -> None:

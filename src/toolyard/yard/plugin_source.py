@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from toolyard.plugins.package.command_line import Programs
     from toolyard.plugins.package.discovery import Plugins
     from toolyard.plugins.package.environment import HostEnvironment
+    from toolyard.plugins.package.installation_view import InstallationSettings
     from toolyard.plugins.package.plugin import Plugin
     from toolyard.plugins.package.plugin_access import ConfinementPolicy
     from toolyard.plugins.package.review import PluginReview
@@ -78,6 +79,11 @@ class PluginSource:
         return self._config.own_command
 
     @property
+    def port(self) -> int:
+        """The port at which plugins and prompts reach the server."""
+        return int(self._outside.url.rpartition(":")[2] or self._config.settings.port)
+
+    @property
     def plugins(self) -> "Plugins":
         return self.host.plugins
 
@@ -125,15 +131,15 @@ class PluginSource:
             )
         published = replace(plugin, publish_keys=plugin.fingerprint.publish_keys)
         own = self.host.environment(published, manifest)
-        links = list_plugin_links(
-            plugin, manifest, list_config_paths(plugin.config), self.host.host_environment.project
-        )
+        project = plugin.installation or self.host.host_environment.project
+        links = list_plugin_links(plugin, manifest, list_config_paths(plugin.config), project)
         keys = {*own.values, *build_call_variables(manifest, request_address="", callback_base="")}
         return PluginReview(
             review=self.trust.review(plugin, keys, links),
             manifest=manifest,
             problems=lint_plugin(plugin, self.host.list_remarks(published), self._config.own_command),
             access=self.host.list_access_options(replace(plugin, links=links), manifest),
+            from_host=own.from_host,
         )
 
     def inspect(self, folder: Path) -> "Plugin | None":
@@ -230,7 +236,7 @@ class PluginSource:
         config = self._config
         self._trust = Trust(config.home, folders=_list_trusted_folders(config))
         plugins = Plugins(
-            () if self._outside.safe else list_roots(config.project, config.home, config.plugin_folders),
+            () if self._outside.safe else list_roots(config.project, config.home, config.plugin_folders, config.vcp),
             home=config.home,
             project=config.project.resolve(),
             trust=self._trust,
@@ -243,6 +249,7 @@ class PluginSource:
         children = Children()
         context = PluginContext(
             environment=self._build_environment(),
+            installation=self._read_installation(),
             policy=build_policy(config),
             intake=self._tasks(),
             records=self._runs,
@@ -261,6 +268,10 @@ class PluginSource:
     def _list_missing_settings(self, plugin: "Plugin") -> "tuple[str, ...]":
         return self.host.list_missing_settings(plugin)  # it is assembled by the time somebody looks at the plugins
 
+    def find_python(self) -> str:
+        """Return the Python of plugins that have none of their own."""
+        return self._programs().find_python("")
+
     def _programs(self) -> "Programs":
         from toolyard.plugins.package.command_line import Programs
 
@@ -270,17 +281,26 @@ class PluginSource:
         from toolyard.plugins.package.environment import HostEnvironment
 
         config = self._config
-        address, _, port = self._outside.url.rpartition(":")
+        address = self._outside.url.rpartition(":")[0]
         return HostEnvironment(
             environ=config.environ,
             project=config.project.resolve(),
             home=config.home,
             own_command=config.own_command,
-            port=int(port or config.settings.port),
+            port=self.port,
             address=address or "http://127.0.0.1",
             secret_keys=config.secret_variables,
             shared=config.settings.shared_keys,
         )
+
+    def _read_installation(self) -> "InstallationSettings | None":
+        from toolyard.plugins.package.installation_view import InstallationSettings
+        from toolyard.vcp.installation import read_installation
+
+        if self._config.vcp is None or not self._config.vcp.is_dir():
+            return None
+        there = read_installation(self._config.vcp)
+        return InstallationSettings(there.root, there.variables, image_key=there.image_key, file_key=there.file_key)
 
     async def receive_callback(self, address: "CallbackAddress", read_body: "ReadBody") -> "CallbackResponse":
         """Receive a callback, whether it came to the server or to a listener of ours.
@@ -346,7 +366,7 @@ def build_policy(config: Config) -> "ConfinementPolicy":
     from toolyard.plugins.package.discovery import list_roots
     from toolyard.plugins.package.plugin_access import ConfinementPolicy, ProtectedFolders
 
-    roots = list_roots(config.project, config.home, config.plugin_folders)
+    roots = list_roots(config.project, config.home, config.plugin_folders, config.vcp)
     return ConfinementPolicy(
         protected=ProtectedFolders(
             home=Path(os.path.realpath(config.home)),

@@ -30,8 +30,10 @@ from toolyard.yard.mcp_source import McpSource
 from toolyard.yard.plugin_source import HostOptions, PluginSource
 from toolyard.yard.results import Results
 from toolyard.yard.state import Basis, State
+from toolyard.yard.vcp_source import VcpSource
 
 if TYPE_CHECKING:
+    from toolyard.engine.prompts import Prompts
     from toolyard.plugins.process.children import Children
     from toolyard.plugins.process.launch import Starter
     from toolyard.tools.project_files import ProjectFiles
@@ -82,7 +84,8 @@ class Yard:
             outside=outside,
         )
         self.mcp = McpSource(basis, processes=self._processes)
-        self.tools = Registry(self._built_in.tools, [] if outside.safe else [self.mcp, self.plugins])
+        self.vcp = VcpSource(basis, self.plugins, calls=lambda: self.calls, state=lambda: self.state)
+        self.tools = Registry(self._built_in.tools, [] if outside.safe else [self.mcp, self.vcp, self.plugins])
         self.results = Results(basis)
         self.calls = Calls(
             basis,
@@ -174,6 +177,12 @@ class Yard:
 
         return ProjectFiles(self._workspace, self.config.settings.fallback_encodings)
 
+    @cached_property
+    def prompts(self) -> "Prompts":
+        from toolyard.engine.prompts import Prompts
+
+        return Prompts(self.config.home, self.config.project)
+
     async def close(self) -> None:
         """Stop what still runs and let go of the project. Closing twice is harmless."""
         if self._closed:
@@ -182,6 +191,7 @@ class Yard:
         await self.state.stop()
         await self.calls.close()
         await self.mcp.close()
+        await self.vcp.close()
         await self.plugins.close()
         await self.state.close()
         self._built_in.close()

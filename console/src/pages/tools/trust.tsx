@@ -195,6 +195,7 @@ export function AccessSelect({
     strict: t.accessStrict,
     declared: t.accessDeclared,
     "read-project": t.accessReadProject,
+    installation: t.accessInstallation,
     wide: t.accessWide,
     unconfined: t.accessUnconfined,
   };

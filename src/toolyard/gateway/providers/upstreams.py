@@ -54,7 +54,7 @@ class Upstreams:
         """``mask`` hides secrets in what is logged: a provider may repeat the key that it refuses."""
         self._mask = mask
         self._tour, self._providers, self._default, self._fallbacks = tour, dict(providers), default, fallbacks
-        self._default_model = default_model
+        self.default_model = default_model
         self._learning: asyncio.Task[object] | None = None
         self._listed: tuple[float, dict[str, list[JsonObject]]] = (-_FRESH_S, {})  # by the name of the provider
         self._unavailable: tuple[str, ...] = ()  # providers that did not answer when they were last asked for a list
@@ -64,7 +64,7 @@ class Upstreams:
 
     def pick(self, model: str) -> tuple[Upstream, str]:
         """Return the provider of a model for one turn, and its own name for the model. Raises ChatFailed."""
-        model = model or self._default_model
+        model = model or self.default_model
         others = self._fallbacks.get(model)
         if not others:
             return self._pick(model)
@@ -73,11 +73,11 @@ class Upstreams:
 
     def is_tour(self, model: str) -> bool:
         """Return whether the built-in guide answers for a model."""
-        return (model or self._default_model) == TOUR or (self._default is None and not self._providers)
+        return (model or self.default_model) == TOUR or (self._default is None and not self._providers)
 
     async def learn(self, model: str) -> None:
         """Ask the providers for their models, if only their lists can say whose a model is; once."""
-        if self._learning is None and not self._listed[1] and self._needs_lists(model or self._default_model):
+        if self._learning is None and not self._listed[1] and self._needs_lists(model or self.default_model):
             self._learning = asyncio.create_task(self._lists())
             await asyncio.wait({self._learning}, timeout=_LEARN_S)
 
@@ -148,7 +148,7 @@ class Upstreams:
     def _list_candidates(self, model: str, protocol: ProviderProtocol | None) -> list[tuple[Upstream, str]]:
         """Return the provider of a model, and those that may stand in for it."""
         first = self._find_provider(model)
-        others = self._fallbacks.get(model or self._default_model, ()) if protocol else ()
+        others = self._fallbacks.get(model or self.default_model, ()) if protocol else ()
         return [first, *(one for one in map(self._pick, others) if one[0].protocol is protocol)]
 
     async def _forward_to_first(
@@ -178,7 +178,7 @@ class Upstreams:
                 ),
                 "no_provider",
             )
-        return self._pick(model or self._default_model)
+        return self._pick(model or self.default_model)
 
     def _begin_forward(self) -> None:
         self._forwarding += 1
@@ -206,10 +206,10 @@ class Upstreams:
                 id_ = f"{provider}/{own}" if is_taken and provider else own
                 state: JsonObject = {"available": False} if provider in self._unavailable else {}
                 listed.setdefault(id_, {**model, **state, "id": id_})
-                if self._default_model in (own, f"{provider}/{own}"):
+                if self.default_model in (own, f"{provider}/{own}"):
                     first.append(id_)
-        if not first and self._default_model not in ("", TOUR) and self._is_default_unlisted():
-            first = [self._default_model]
+        if not first and self.default_model not in ("", TOUR) and self._is_default_unlisted():
+            first = [self.default_model]
             away: JsonObject = {"available": False} if self._unavailable else {}
             listed[first[0]] = {**_model(first[0], ""), **away}
         listed |= {str(model["id"]): model for model in await self._tour.models()}

@@ -81,6 +81,7 @@ class ChatRecord:
     state: str = "running"
     error: str = ""
     offer: JsonObject = field(default_factory=NO_OFFER.to_json)  # the tools that were offered to the model
+    unfilled: tuple[str, ...] = ()  # the names of placeholders in the prompt that nothing fills
     rounds: list[bytes] = field(default_factory=list)  # secrets are masked already
     work: list[JsonObject] = field(default_factory=list)
 
@@ -106,6 +107,7 @@ class ChatRecord:
             "state": self.state,
             "error": self.error or None,
             "offer": self.offer,
+            "unfilled": list(self.unfilled),
             "rounds": [{"sent": _parse_round(body)} for body in self.rounds],
             "work": list(self.work),
         }
@@ -141,14 +143,18 @@ class TurnPlanner:
         model = str(body.get("model") or "")
         base_model, alias = split_alias(model)
         choice = choose_offer(options.offer, alias, asked.key_offer, self.offer_policy.default_mode)
-        is_plain = choice.forbids_tools(sent) and not upstreams.is_tour(base_model)  # its script names its tools
+        is_off = choice.forbids_tools(sent, has_installed_prompts=self.texts.installed is not None)
+        is_plain = is_off and not upstreams.is_tour(base_model)  # its script names its tools
         nonce = history.nonce or (secrets.token_hex(4) if self.has_nonce and not is_plain else None)
         recalled = RecalledMessages(sent, asked.own_calls or frozenset())
         if not is_plain:
             memory = self.ports.memory if asked.own_calls is None else None
             recalled = memory.recall(asked.caller, sent, nonce) if memory else recalled
             recalled = replace(recalled, messages=replace_published_messages(recalled.messages))
-        prompt = await fill_prompt(recalled.messages, self.texts, asked.caller, nonce, is_plain=is_plain)
+        prompt = await fill_prompt(
+            recalled.messages, self.texts, asked.caller, nonce, model=base_model or upstreams.default_model,
+            is_plain=is_plain,
+        )  # fmt: skip
         runs_tools = not (is_plain or prompt.forbids_tools or declines_tools(body))
         if options.reply is ReplyForm.JSON:
             prompt = replace(prompt, messages=ask_for_structured_reply(prompt.messages, has_tools=runs_tools))
@@ -180,7 +186,7 @@ class TurnPlanner:
         own = chat or f"chat_{random.getrandbits(128):032x}"  # need not be secret: only its caller reads it
         record = ChatRecord(
             id=options.chat or own, caller=asked.caller, model=name, started=self.ports.now().timestamp(),
-            offer=request.offer.to_json(),
+            offer=request.offer.to_json(), unfilled=prompt.unfilled,
         )  # fmt: skip
         return TurnPlan(
             request=request, upstream=upstream, record=record, bounds=options.bounds, text_form=text_form,

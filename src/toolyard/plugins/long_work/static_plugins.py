@@ -33,20 +33,28 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StaticValue:
-    """The last output of a static plugin, and the error since."""
+    """The last output of a static plugin, whole, and the error since."""
 
     text: str | None = None
     error: str = ""
 
 
 class StaticValues:
-    def __init__(self, host: PluginHost, store: Store, now: Callable[[], datetime]) -> None:
+    def __init__(
+        self, host: PluginHost, store: Store, now: Callable[[], datetime], *, runs_timers: bool = True
+    ) -> None:
+        """Without ``runs_timers`` those of a VCPToolBox installation run once: VCPToolBox itself has their schedule."""
+        self.runs_timers = runs_timers
         self._host, self._store, self._now = host, store, now
         self._values: dict[str, StaticValue] = {}
         self._runs: dict[str, tuple[str, asyncio.Task[None]]] = {}  # name -> version of the plugin, its task
 
     def placeholders(self) -> dict[str, str]:
-        """Return the value of each placeholder of every static plugin."""
+        """Return the value of each placeholder of every static plugin: of folds the base block."""
+        return {name: read_static_value(text) for name, text in self.outputs().items()}
+
+    def outputs(self) -> dict[str, str]:
+        """Return what is behind each placeholder of every static plugin, with all blocks of a fold."""
         values: dict[str, str] = {}
         for plugin, manifest in self._static_plugins():
             value = self._values.get(plugin.name, StaticValue())
@@ -85,8 +93,9 @@ class StaticValues:
 
     async def update(self, plugin: Plugin, manifest: Manifest) -> str:
         """Run one now. Return its new value, which is stored. Raises Failure."""
-        text = read_static_value(await self._run_plugin(plugin, manifest))
-        if not text:
+        text = (await self._run_plugin(plugin, manifest)).strip()
+        value = read_static_value(text)
+        if not value:
             raise Failure(Reason.NO_OUTPUT, Message("{name} printed nothing.", name=plugin.name))
         stamp = self._now().timestamp()
         fresh = Record(kind=KIND, id=plugin.name, state="kept", created=stamp, updated=stamp, tool=plugin.name)
@@ -95,10 +104,12 @@ class StaticValues:
             await self._store.commit([replace(stored or fresh, updated=stamp, body={"text": text})], lasting=False)
         finally:
             self._values[plugin.name] = StaticValue(text=text)  # a value that was seen is there again after a restart
-        return text
+        return value
 
     async def _run_on_schedule(self, plugin: Plugin, manifest: Manifest) -> None:
         await self._update_with_retries(plugin, manifest)
+        if plugin.installation and not self.runs_timers:
+            return
         async for _ in self._due_times(manifest):
             await self._update_with_retries(plugin, manifest)
 

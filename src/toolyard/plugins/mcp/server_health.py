@@ -55,8 +55,8 @@ class Backoff:
 
 
 class ServerLog:
-    def __init__(self, home: Path, name: str) -> None:
-        self.path = home / FOLDER / f"mcp-{name}.log"
+    def __init__(self, home: Path, name: str, *, prefix: str = "mcp-") -> None:
+        self.path = home / FOLDER / f"{prefix}{name}.log"
         self._last = b""
 
     def add(self, chunk: bytes) -> None:

@@ -63,6 +63,10 @@ class Programs:
         """Return a copy that takes the interpreter that runs Toolyard as Python, for shipped plugins."""
         return Programs(self._search, python=sys.executable)
 
+    def with_python(self, python: Path) -> "Programs":
+        """Return a copy that takes this interpreter as Python, if it is there."""
+        return Programs(self._search, python=str(python)) if os.access(python, os.X_OK) else self
+
     def find(self, name: str) -> str | None:
         known = self._found.get(name)
         if known is None or not os.access(known, os.X_OK):

@@ -1,9 +1,9 @@
 """Plugin discovery: the plugins as their folders have them now.
 
-Plugin roots are folders of plugin folders, searched one level deep: those given for this run, the home's, the
-project's, the shipped one; within one by name. A folder that is itself a plugin counts as one. Hidden folders are not
-looked at. A root that does not exist costs two ``stat`` calls. Of a root with more than ``MAX_FOLDERS`` the first by
-name count, and the root itself is listed with how many do not.
+Plugin roots are folders of plugin folders, searched one level deep: those given for this run, the home's, that of
+a VCPToolBox installation in place, the project's, the shipped one; within one by name. A folder that is itself a plugin
+counts as one. Hidden folders are not looked at. A root that does not exist costs two ``stat`` calls. Of a root with
+more than ``MAX_FOLDERS`` the first by name count, and the root itself is listed with how many do not.
 
 Whatever is wrong with a plugin stays with that plugin: it is listed with its problems and runs as it last was good, or
 not at all.
@@ -19,6 +19,7 @@ Reading again costs a few ``stat`` calls for each plugin that has not changed. N
 
 import itertools
 import os
+import shlex
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -30,6 +31,7 @@ from toolyard.plugins.package.command_line import CommandLine, CommandProblem, P
 from toolyard.plugins.package.config_env import list_config_paths
 from toolyard.plugins.package.environment import describe_missing_settings
 from toolyard.plugins.package.fingerprint import Fingerprint, compute_fingerprint
+from toolyard.plugins.package.installation_view import PYTHON_FOLDER
 from toolyard.plugins.package.plugin import (
     Origin,
     Plugin,
@@ -74,6 +76,11 @@ class PluginRoot:
     folder: Path
     origin: Origin
 
+    @property
+    def installation(self) -> Path | None:
+        """The installation of VCPToolBox whose plugins these are."""
+        return self.folder.parent if self.origin is Origin.VCP else None
+
 
 class Plugins:
     def __init__(
@@ -91,7 +98,7 @@ class Plugins:
     ) -> None:
         """``find_missing`` returns the required settings of a plugin that are not set."""
         self._roots, self._own_command, self._find_missing = tuple(roots), own_command, find_missing
-        self.trust, self._project = trust, project
+        self.trust, self._project, self._home = trust, project, home
         self._reserved = frozenset(name.casefold() for name in reserved)
         self._replaceable = frozenset(name.casefold() for name in replaceable)
         self._programs, self._programs_of_shipped = programs, programs.with_our_python()
@@ -99,6 +106,7 @@ class Plugins:
         self._files: dict[Path, PluginFiles] = {}
         self._all: tuple[Plugin, ...] = ()
         self._by_name: dict[str, Plugin] = {}
+        self._host_code: Fingerprint | None = None  # of VCPToolBox
         self.version = 0  # counts the refreshes that found something
 
     @property
@@ -125,16 +133,16 @@ class Plugins:
         before = {plugin.folder: plugin for plugin in self._all}
         plugins: dict[Path, Plugin] = {}
         files: dict[Path, PluginFiles] = {}
-        for folder, origin, fault in find_plugin_folders(self._roots):
+        for folder, root, fault in find_plugin_folders(self._roots):
             if fault:
                 plugins[folder] = Plugin(
-                    name=folder.name, folder=folder, origin=origin, state=PluginState.BROKEN, reason=fault.message,
+                    name=folder.name, folder=folder, origin=root.origin, state=PluginState.BROKEN, reason=fault.message,
                     problems=(fault,),
                 )  # fmt: skip
             elif signature := read_signature(folder):
                 files[folder] = self._read(folder, signature, anew=folder == again)
                 known = None if folder == again else before.get(folder)
-                plugins[folder] = self._inspect(folder, origin, files[folder], known)
+                plugins[folder] = self._inspect(folder, root, files[folder], known)
         self._files = files
         self._all = _resolve_names(tuple(plugins.values()))
         checked = map(self._check_settings, self._all)  # when the keys of all plugins are known
@@ -191,7 +199,7 @@ class Plugins:
             and self.trust.find_state(plugin.folder, plugin.origin, plugin.fingerprint)
             is (PluginState.READY if plugin.may_run else plugin.state)
             and self.trust.is_read_confirmed(plugin.folder, plugin.origin, plugin.fingerprint) is plugin.read_confirmed
-            and self.trust.access_choice(plugin.folder, plugin.fingerprint) is plugin.access
+            and self.trust.access_choice(plugin.folder, plugin.origin, plugin.fingerprint) is plugin.access
             and self._find_links(plugin) == plugin.links
             and not self.trust.find_unseen_links(plugin.folder, plugin.links)
         )
@@ -199,7 +207,7 @@ class Plugins:
     def _find_links(self, plugin: Plugin) -> dict[str, str]:
         if plugin.manifest is None or plugin.access is AccessChoice.UNCONFINED:
             return {}
-        return list_plugin_links(plugin, plugin.manifest, plugin.paths, self._project)
+        return list_plugin_links(plugin, plugin.manifest, plugin.paths, plugin.installation or self._project)
 
     def _disabled_reason(self, folder: Path, name: str, files: PluginFiles) -> str:
         """Return why a plugin is disabled; empty when it is not. When that cannot be read, it is."""
@@ -214,12 +222,13 @@ class Plugins:
             return Message("it was disabled: enable it with '{command}'", command=command)
         return self._disabled.problem
 
-    def _inspect(self, folder: Path, origin: Origin, files: PluginFiles, before: Plugin | None) -> Plugin:
+    def _inspect(self, folder: Path, root: PluginRoot, files: PluginFiles, before: Plugin | None) -> Plugin:
         manifest = files.manifest
         plugin = Plugin(
             name=manifest.name if manifest else self.trust.reviewed_name(folder) or folder.name,
             folder=folder,
-            origin=origin,
+            origin=root.origin,
+            installation=root.installation,
             state=PluginState.BROKEN,
             reason=cut_message(join_messages([str(p) for p in files.problems if not p.warning]), _MAX_REASON),
             manifest=manifest,
@@ -235,7 +244,7 @@ class Plugins:
             return plugin
         if manifest.name.casefold() in self._reserved:
             return replace(plugin, state=PluginState.SHADOWED, reason=self._reserved_reason(manifest.name))
-        if manifest.unsupported:
+        if manifest.unsupported and not plugin.is_in_process:
             return replace(plugin, state=PluginState.UNSUPPORTED, reason=manifest.unsupported)
         if files.config is None:
             return plugin
@@ -270,9 +279,10 @@ class Plugins:
         confirmed = self.trust.is_read_confirmed(plugin.folder, plugin.origin, fingerprint)
         keys = self.trust.granted_keys(plugin.folder, plugin.origin, fingerprint.publish_keys)
         problems = (*plugin.problems, *_unreviewed_key_problems(fingerprint.publish_keys - keys, allow))
+        access = self.trust.access_choice(plugin.folder, plugin.origin, fingerprint)
         plugin = replace(
             plugin, state=state, reason=reason, manifest=manifest, command=command, fingerprint=fingerprint,
-            read_confirmed=confirmed, publish_keys=keys, access=self.trust.access_choice(plugin.folder, fingerprint),
+            read_confirmed=confirmed, publish_keys=keys, access=access,
             paths=self.trust.granted_paths(plugin.folder, plugin.origin, list_config_paths(plugin.config)),
             problems=problems if state is PluginState.READY else plugin.problems,
         )  # fmt: skip
@@ -295,20 +305,47 @@ class Plugins:
     ) -> tuple[CommandLine, Fingerprint] | CommandProblem:
         """Return the command and its fingerprint: the earlier ones, while nothing that matters was touched."""
         same = before and (plugin.raw_manifest, plugin.config) == (before.raw_manifest, before.config)
+        programs = self._programs_of_shipped if plugin.origin is Origin.SHIPPED else self._programs
+        python = self._home / PYTHON_FOLDER / "bin/python"
+        if plugin.origin is Origin.VCP:
+            programs = programs.with_python(python)
+            same = same and not (before and before.command and _is_other_python(before.command.argv[0], python))
         if same and before and before.command and before.fingerprint and before.fingerprint.is_current():
             return before.command, before.fingerprint
-        programs = self._programs_of_shipped if plugin.origin is Origin.SHIPPED else self._programs
-        command = resolve_command(manifest.command_line, plugin.folder, shell=manifest.shell, programs=programs)
+        line = f"node {shlex.quote(manifest.script)}" if plugin.is_in_process else manifest.command_line
+        command = resolve_command(line, plugin.folder, shell=manifest.shell, programs=programs)
         if isinstance(command, CommandProblem):
             return command
-        return command, compute_fingerprint(
+        host = self._read_host_code(plugin.installation) if plugin.is_in_process and plugin.installation else None
+        fingerprint = compute_fingerprint(
             plugin.folder,
             manifest=plugin.raw_manifest,
-            command=manifest.command_line,
+            command=f"{line} in {host.digest or host.problem}" if host else line,
             shell=manifest.shell,
             named=command.files,
             config=plugin.config,
         )
+        if host is not None:
+            fingerprint = replace(fingerprint, signatures={**fingerprint.signatures, **host.signatures})
+        return command, fingerprint
+
+    def _read_host_code(self, installation: Path) -> Fingerprint:
+        """Return the fingerprint of the code of VCPToolBox itself, which its in-process plugins run in."""
+        known = self._host_code
+        if known is None or not known.is_current():
+            modules = installation / "modules"
+            named = [f"../{path.name}" for path in installation.glob("*.js")]
+            known = compute_fingerprint(modules, manifest=b"", command="", shell=False, named=named, config={})
+            self._host_code = known
+        return known
+
+
+def _is_other_python(program: str, python: Path) -> bool:
+    """Return whether a program is a Python in whose place another one has been installed, or removed, since."""
+    is_own = os.path.basename(os.path.dirname(os.path.dirname(program))) in (".venv", "venv")
+    if not os.path.basename(program).startswith("python") or is_own or program == str(python):
+        return not os.access(program, os.X_OK)
+    return os.access(python, os.X_OK)
 
 
 def _review_reason(state: PluginState, command: str) -> str:
@@ -398,12 +435,15 @@ def _compare(before: dict[Path, Plugin], after: dict[Path, Plugin]) -> Changes:
     )
 
 
-def list_roots(project: Path, home: Path, given: Sequence[Path] = ()) -> tuple[PluginRoot, ...]:
-    """Return the roots in the order in which they are searched."""
+def list_roots(
+    project: Path, home: Path, given: Sequence[Path] = (), vcp: Path | None = None
+) -> tuple[PluginRoot, ...]:
+    """Return the roots in the order in which they are searched; ``vcp`` is an installation of VCPToolBox."""
     shipped = shipped_folder()
     return (
         *(PluginRoot(folder, Origin.GIVEN) for folder in given),
         PluginRoot(home / "plugins", Origin.HOME),
+        *((PluginRoot(vcp / "Plugin", Origin.VCP),) if vcp else ()),
         PluginRoot(project / "Plugin", Origin.PROJECT),
         PluginRoot(project / "plugins", Origin.PROJECT),
         *((PluginRoot(shipped, Origin.SHIPPED),) if shipped else ()),
@@ -415,19 +455,18 @@ def shipped_folder() -> Path | None:
     return find_shipped_folder("plugins")
 
 
-def find_plugin_folders(roots: Sequence[PluginRoot]) -> Iterator[tuple[Path, Origin, PluginProblem | None]]:
+def find_plugin_folders(roots: Sequence[PluginRoot]) -> Iterator[tuple[Path, PluginRoot, PluginProblem | None]]:
     """Yield every folder that may be a plugin by its real path, each once; a dead link by its own, with a problem.
 
     A root of which some are left out is there too, with that problem.
     """
-    shipped = {os.path.realpath(root.folder) for root in roots if root.origin is Origin.SHIPPED}
+    shipped = {os.path.realpath(root.folder): root for root in roots if root.origin is Origin.SHIPPED}
     seen: set[str] = set()
     for root in roots:
         for path, problem in _list_root(os.path.realpath(root.folder)):
             if path not in seen:
                 seen.add(path)
-                origin = Origin.SHIPPED if os.path.dirname(path) in shipped else root.origin
-                yield Path(path), origin, problem
+                yield Path(path), shipped.get(os.path.dirname(path), root), problem
 
 
 def _list_root(root: str) -> Iterator[tuple[str, PluginProblem | None]]:

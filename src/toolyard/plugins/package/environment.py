@@ -33,7 +33,7 @@ from toolyard.errors import ConfigError
 from toolyard.message import Message
 from toolyard.own_command import FOR_DEFAULT_HOME, OwnCommand
 from toolyard.plugins.package.config_env import is_secret, is_secret_name
-from toolyard.plugins.package.fingerprint import PUBLISH_KEYS
+from toolyard.plugins.package.fingerprint import FILE_KEY, IMAGE_KEY, PUBLISH_KEYS
 from toolyard.plugins.package.plugin import Plugin
 from toolyard.protocol.envelope import Failure, Reason
 from toolyard.protocol.json import Json, JsonObject
@@ -51,6 +51,7 @@ RESERVED = PUBLISH_KEYS | {
     "HOME", "PYTHONPYCACHEPREFIX", "PROJECT_BASE_PATH", "SERVER_PORT", "VCP_REQUEST_IP", "CALLBACK_BASE_URL",
     "PLUGIN_NAME_FOR_CALLBACK",
 }  # fmt: skip
+_IN_LINKS = frozenset({"Image_Key", "File_Key"})  # of VCPToolBox, which results have in links
 _ADDRESS = "VarHttpUrl"  # what VCPToolBox calls the address of the host, without its port
 _INTEGER = re.compile(r"\s*([+-]?\d+)")
 _NUMBER = re.compile(r"\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)")
@@ -105,18 +106,22 @@ def build_environment(
     *,
     keys_of_others: Collection[str] = (),
     given_keys: Collection[str] = (),
+    project: Path | None = None,
+    installation: Mapping[str, str] | None = None,
 ) -> Environment:
     """Build the environment of a plugin, without the variables of a single call.
 
     ``keys_of_others`` are the keys in the config.env of other plugins, ``given_keys`` the publish keys that its owner
-    gave it. Raises Failure(START_FAILED) when those cannot be read.
+    gave it, ``installation`` the variables of a VCPToolBox installation that one of its plugins gets, and ``project``
+    its folder. Raises Failure(START_FAILED) when the keys cannot be read.
     """
     denied = frozenset(key.lower() for key in host.secret_keys) | HOST_KEYS
     denied |= {key.lower() for key in keys_of_others if is_secret_name(key)}
     shared, problems = _shared_variables(manifest.name, host, denied)
-    offered = shared | {key.name: v for key in manifest.config for v in _host_values(key.name, host.environ, denied)}
+    own = {key.name: v for key in manifest.config for v in _host_values(key.name, host.environ, denied)}
+    offered = {**(installation or {}), **shared, **own}
     schema = {key.name: key for key in manifest.config}
-    values = _base_variables(manifest.name, host)
+    values = _base_variables(manifest.name, host, project)
     defaults = {name: value for key in schema.values() for name, value in _default_values(key)}
     values |= defaults
     sources = dict.fromkeys(defaults, SettingSource.DEFAULT)
@@ -131,11 +136,12 @@ def build_environment(
                 )
             elif name not in RESERVED:
                 values[name], sources[name] = typed, source
-    published = _publish_values(host.home, given_keys)
+    published = {**_publish_values(host.home, given_keys), **_published_there(given_keys, installation or {})}
     values |= published
     sources |= dict.fromkeys(published, SettingSource.HOST)
     if published:
         values.setdefault(_ADDRESS, host.address)
+    in_links = tuple(value for name, value in (installation or {}).items() if name in _IN_LINKS)
     set_keys = {name for name, value in values.items() if value}
     missing = (
         key.name
@@ -146,8 +152,8 @@ def build_environment(
         values=values,
         sources=sources,
         from_host=tuple(sorted(name for name in offered if name not in config and name not in RESERVED)),
-        secrets=tuple(v for name, v in {**offered, **config}.items() if is_secret(name, v)),
-        log_secrets=tuple(published.values()),
+        secrets=tuple(v for name, v in {**offered, **config}.items() if is_secret(name, v) and v not in in_links),
+        log_secrets=(*published.values(), *in_links),
         missing=tuple(missing),
         problems=tuple(problems),
     )
@@ -213,7 +219,7 @@ def _close_to_others(folder: Path) -> None:
         os.close(opened)
 
 
-def _base_variables(plugin: str, host: HostEnvironment) -> dict[str, str]:
+def _base_variables(plugin: str, host: HostEnvironment, project: Path | None) -> dict[str, str]:
     environ = host.environ
     zone = environ.get("TZ") or _local_timezone()
     return {
@@ -224,7 +230,7 @@ def _base_variables(plugin: str, host: HostEnvironment) -> dict[str, str]:
         "TMPDIR": str(temporary_folder(host.home, plugin)),
         "PYTHONIOENCODING": "utf-8",
         "PYTHONUNBUFFERED": "1",
-        "PROJECT_BASE_PATH": str(host.project),
+        "PROJECT_BASE_PATH": str(project or host.project),
         "SERVER_PORT": str(host.port),
     }
 
@@ -272,6 +278,12 @@ def _publish_values(home: Path, names: Collection[str]) -> dict[str, str]:
             Reason.START_FAILED, Message("The keys for published files cannot be read: {error}.", error=error)
         ) from error
     return {name: keys[name] for name in names}
+
+
+def _published_there(names: Collection[str], installation: Mapping[str, str]) -> dict[str, str]:
+    """Return the publish keys that a VCPToolBox installation has: links that were made before keep working."""
+    there = {IMAGE_KEY: installation.get("Image_Key"), FILE_KEY: installation.get("File_Key")}
+    return {name: key for name, key in there.items() if key and name in names}
 
 
 def _default_values(key: ConfigKey) -> Iterator[tuple[str, str]]:

@@ -54,6 +54,7 @@ FILE_KEY = "IMAGESERVER_FILE_KEY"
 PUBLISH_KEYS = frozenset({IMAGE_KEY, FILE_KEY})
 FileSignature: TypeAlias = tuple[int, ...]
 WRITABLE = frozenset({"image", "file", "dailynote", "knowledge", "VCPAsyncResults", "VCPTimedContacts", "DebugLog"})
+SHARED = (*sorted(WRITABLE), "VCPTimedResults", ".file_cache")  # of an installation, as far as they are there
 SHARED_MEMORY = "/dev/shm"  # noqa: S108 where the locks of processes are files
 READABLE = frozenset({"Agent", "TVStxt"})
 _ROOT = re.compile(rb"""PROJECT_BASE_PATH|\.\./\.\.|['"]\.\.['"]|parent\.parent|parents\[""")

@@ -35,6 +35,7 @@ class Origin(StrEnum):
     HOME = "home"
     PROJECT = "project"
     GIVEN = "given"  # with --plugins
+    VCP = "vcp"  # in the installation of VCPToolBox that is used in place
 
 
 class PluginState(StrEnum):
@@ -78,6 +79,7 @@ class Plugin:
     name: str  # the folder's, when there is no manifest to tell
     folder: Path  # its real path
     origin: Origin
+    installation: Path | None = None  # of VCPToolBox, to which it belongs: the project that it knows
     state: PluginState
     reason: str = ""  # why it is not ready, or why an older version of it is still used; with what to do
     manifest: Manifest | None = None  # the last good one
@@ -107,9 +109,19 @@ class Plugin:
         return self.state is PluginState.READY
 
     @property
+    def waits(self) -> bool:
+        """It waits for its owner's decision."""
+        return self.state in (PluginState.NEEDS_REVIEW, PluginState.CHANGED)
+
+    @property
     def may_run(self) -> bool:
         """Its owner lets it run. One that lacks a setting is not offered, but does what it can when it is called."""
         return self.state in (PluginState.READY, PluginState.MISSING_CONFIG)
+
+    @property
+    def is_in_process(self) -> bool:
+        """It lives in the process of the installation of VCPToolBox to which it belongs: see ``vcp.bridge``."""
+        return self.installation is not None and self.manifest is not None and bool(self.manifest.script)
 
     @property
     def id(self) -> str:

@@ -6,6 +6,10 @@ nothing: it may also write its own folder and the shared folders of VCPToolBox t
 home of Toolyard, the folders of other plugins, or the home of the user: they are covered where a granted folder
 contains them, and a grant of one of them is refused.
 
+To a plugin of a VCPToolBox installation the installation is the project, and its siblings belong to that: with the
+access ``installation``, which one decision of its owner gives to all of them, it reads the whole tree and writes the
+folders that its plugins share. Of settings that are not its own it reads a view (see ``installation_view``).
+
 A grant leads where its owner saw it lead. Any program could replace a folder that it may write by a link, also one that
 belongs to the grant of another program. So no link is followed on the way to what a profile grants, except those that
 a review has shown, and these only to where they led then.
@@ -36,7 +40,8 @@ from toolyard.confinement.program_files import (
 )
 from toolyard.message import Message, join_messages, to_fields
 from toolyard.own_command import FOR_DEFAULT_HOME, OwnCommand
-from toolyard.plugins.package.fingerprint import READABLE, SHARED_MEMORY, WRITABLE
+from toolyard.plugins.package.fingerprint import READABLE, SHARED, SHARED_MEMORY, WRITABLE
+from toolyard.plugins.package.installation_view import find_named_siblings
 from toolyard.plugins.package.plugin import Plugin, read_signature
 from toolyard.protocol.access import ANY_HOST, Access, AccessChoice, ConfinementLevel, ProjectAccess
 from toolyard.protocol.envelope import Failure, Reason
@@ -44,6 +49,7 @@ from toolyard.protocol.manifests.manifest import Limits, Manifest, PluginType
 
 # for programs that insist on them
 _SHARED_BY_ALL = tuple(map(os.path.realpath, ("/tmp", "/var/tmp", SHARED_MEMORY)))  # noqa: S108
+_SEES_SIBLINGS = (AccessChoice.INSTALLATION, AccessChoice.WIDE)
 PROXY_PORT: Final = 3128  # inside the network of a program with a list of hosts
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -140,6 +146,14 @@ def effective_access(plugin: Plugin, manifest: Manifest, *, strict_network: bool
             return Access(network=(), minimum=declared.minimum)
         case AccessChoice.READ_PROJECT if declared.project is ProjectAccess.NONE:
             declared = replace(declared, project=ProjectAccess.READ)
+        case AccessChoice.INSTALLATION if plugin.installation:
+            shared = (name for name in SHARED if (plugin.installation / name).is_dir())
+            declared = replace(
+                declared,
+                write=tuple(sorted({*declared.write, *shared, *find_named_siblings(plugin)})),
+                project=ProjectAccess.WRITE if declared.project is ProjectAccess.WRITE else ProjectAccess.READ,
+                own_folder=ProjectAccess.WRITE,
+            )
         case AccessChoice.WIDE:
             return replace(
                 declared,
@@ -176,20 +190,30 @@ def _derive_access(plugin: Plugin) -> Access:
 
 
 def build_profile(
-    plugin: Plugin, access: Access, *, project: Path, own: Sequence[Path], protected: ProtectedFolders
+    plugin: Plugin,
+    access: Access,
+    *,
+    project: Path,
+    own: Sequence[Path],
+    protected: ProtectedFolders,
+    views: tuple[tuple[str, str], ...] = (),
 ) -> Profile:
-    """Build the profile of a plugin's child; ``own`` are its data folder and its caches.
+    """Build the profile of a plugin's child; ``own`` are its data folder and its caches, ``views`` files that it sees
+    in place of others.
 
     Raises Failure(START_FAILED) when a protected folder would be granted.
     """
     folder = str(plugin.folder)
+    if plugin.installation and plugin.access in _SEES_SIBLINGS:
+        roots = tuple(root for root in protected.plugin_roots if root.parent != plugin.installation)
+        protected = replace(protected, plugin_roots=roots)
     changeable = (folder, *list_changeable(access, project, protected))
     programs = [*(plugin.command.argv[:1] if plugin.command else ()), *filter(is_program, plugin.paths)]
     trees = (tree for one in programs for tree in list_program_trees(plugin.links.get(one, one), changeable))
     needed = (*dict.fromkeys(trees), *list_packages(plugin.folder))
     linked = tuple(path for path in needed if path in plugin.links)
     calls_back = plugin.manifest is not None and plugin.manifest.type is PluginType.ASYNCHRONOUS
-    return build_access_profile(
+    profile = build_access_profile(
         replace(access, read=(*(path for path in access.read if not is_python(path)), *linked)),
         read=(folder, *(path for path in needed if path not in plugin.links)),
         own=[*map(find_own_place, own), *([folder] if access.own_folder is ProjectAccess.WRITE else [])],
@@ -198,6 +222,8 @@ def build_profile(
         links=plugin.links,
         calls_back=calls_back,
     )
+    granted = (*profile.read, *profile.write)
+    return replace(profile, views=tuple(view for view in views if any(is_below(view[0], tree) for tree in granted)))
 
 
 def list_changeable(access: Access, project: Path, protected: ProtectedFolders) -> tuple[str, ...]:

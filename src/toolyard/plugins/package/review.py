@@ -42,6 +42,7 @@ class PluginReview:
     manifest: Manifest
     problems: tuple[PluginProblem, ...] = ()
     access: tuple[AccessOption, ...] = ()
+    from_host: tuple[str, ...] = ()  # the names of variables that it gets beyond what every program needs
 
     def with_access(self, choice: AccessChoice | None) -> "PluginReview":
         """Return a copy with the owner's decision on what it may reach; None: no decision."""

@@ -137,11 +137,12 @@ class Trust:
         record = self._find_permission(folder)
         return bool(record and record.read_confirmed and fingerprint.digest and fingerprint.digest == record.digest)
 
-    def access_choice(self, folder: Path, fingerprint: Fingerprint) -> AccessChoice:
-        """Return the owner's decision on what this version may reach; without one, what it declares."""
+    def access_choice(self, folder: Path, origin: Origin, fingerprint: Fingerprint) -> AccessChoice:
+        """Return the owner's decision on what this version may reach; without one, the usual one for its origin."""
         record = self._find_permission(folder)
-        same = record is not None and bool(fingerprint.digest) and fingerprint.digest == record.digest
-        return record.access if record is not None and same else AccessChoice.DECLARED
+        if record is not None and fingerprint.digest and fingerprint.digest == record.digest:
+            return record.access
+        return AccessChoice.INSTALLATION if origin is Origin.VCP else AccessChoice.DECLARED
 
     def granted_keys(self, folder: Path, origin: Origin, named: frozenset[str]) -> frozenset[str]:
         """Return which of the host's keys that a plugin names its owner granted: those that a review has shown."""

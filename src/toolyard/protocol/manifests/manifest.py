@@ -116,6 +116,7 @@ class Manifest:
     detached: bool = False  # it may work without its process until the callback, or after its answer
     detached_timeout_s: float = 1800.0  # of a synchronous one: the limit after its answer
     unsupported: str = ""  # why it cannot run here, in one sentence; empty: it can
+    script: str = ""  # of one that is ``unsupported``: what VCPToolBox loads into its own process
     fields: JsonObject = field(default_factory=dict)  # the whole manifest as written, unknown fields included
 
 

@@ -116,6 +116,7 @@ def parse_manifest(value: JsonObject) -> tuple[Manifest | None, list[Fault]]:
         detached=fields.flag("detached", default=False, vital=True),
         detached_timeout_s=_parse_detached_timeout_s(fields),
         unsupported=unsupported,
+        script=fields.nested("entryPoint").text("script").strip() if unsupported else "",
         fields=value,
     )
     _note_misspelt(fields)

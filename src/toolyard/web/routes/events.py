@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from http import HTTPStatus
@@ -17,6 +17,7 @@ from toolyard.protocol.manifests.manifest import Push
 from toolyard.web.feed import ClientEvent, Feed, Follower
 from toolyard.web.routing import Routes
 from toolyard.web.security.access import Access
+from toolyard.web.security.keys import INSTALLATION
 from toolyard.web.security.scope import EVENT_SCOPES, Principal, get_principal
 from toolyard.web.server.websocket_client import WebSocketClient, deny_websocket
 from toolyard.yard.yard import Yard
@@ -28,6 +29,36 @@ class Pushes:
     def __init__(self, yard: Yard, feed: Feed, *, is_open: bool) -> None:
         self._yard, self._feed, self.is_open = yard, feed, is_open
         self._listeners: dict[Follower, _Listener] = {}
+        self._direct: dict[asyncio.Queue[str], str] = {}  # by client: what waits for it; with its channel
+        yard.vcp.on_push(self._take_push)
+
+    def _take_push(self, push: JsonObject) -> None:
+        """Give what a plugin in VCPToolBox's process pushes to the clients of its channel; a slow one misses some."""
+        if not isinstance(push.get("data"), dict):
+            return
+        text = json_bytes(push["data"]).decode()
+        for queue, channel in self._direct.items():
+            if push.get("target") in (None, channel):
+                with contextlib.suppress(asyncio.QueueFull):
+                    queue.put_nowait(text)
+
+    @contextlib.asynccontextmanager
+    async def send_to(self, socket: WebSocket, channel: str) -> AsyncIterator[None]:
+        """Send what plugins push to a client of a channel."""
+        queue: asyncio.Queue[str] = asyncio.Queue(MAX_WAITING)
+
+        async def send() -> None:
+            while True:
+                await socket.send({"type": "websocket.send", "text": await queue.get()})
+
+        self._direct[queue] = channel
+        sending = asyncio.create_task(send())
+        try:
+            yield
+        finally:
+            del self._direct[queue]
+            sending.cancel()
+            await asyncio.gather(sending, return_exceptions=True)
 
     def find_push(self, plugin: str) -> Push | None:
         """Return the push of a plugin's manifest, if enabled."""
@@ -131,21 +162,22 @@ class _VcpChannel:
     async def connect(self, socket: WebSocket, key: str) -> None:  # noqa: ARG002 the middleware has checked it
         principal = get_principal(socket.scope)
         follower = Follower(await self._feed.read_newest_seq())
+        sees_all = principal.is_admin or principal.key_id == INSTALLATION
 
         async def receive(message: JsonObject) -> bool:
             return await self._receive(message, principal)
 
         def encode(event: ClientEvent) -> list[str]:
-            if not principal.is_admin and not event.type.startswith("approval."):
+            if not sees_all and not event.type.startswith("approval."):
                 return []
             return [_to_text(message) for message in self._list_messages(event)]
 
-        with self._pushes.subscribe(follower, self._name) if principal.is_admin else contextlib.nullcontext():
+        with self._pushes.subscribe(follower, self._name) if sees_all else contextlib.nullcontext():
             await socket.accept()
             await socket.send_text(_to_text(vcp_messages.connected_message(self._name)))
-            await WebSocketClient(socket, self._feed, self._access, principal, encode=encode, receive=receive).serve(
-                follower
-            )
+            client = WebSocketClient(socket, self._feed, self._access, principal, encode=encode, receive=receive)
+            async with self._pushes.send_to(socket, self._name) if sees_all else contextlib.nullcontext():
+                await client.serve(follower)
 
     def _list_messages(self, event: ClientEvent) -> list[JsonObject]:
         data = event.data
@@ -199,6 +231,7 @@ def _to_text(message: JsonObject) -> str:
 
 DELIVERY_S: Final = 5.0
 MAX_PENDING: Final = 64
+MAX_WAITING: Final = 200  # pushes for one client
 _POLL_S = 0.05
 _KINDS = ("task.succeeded", "task.failed", PUSH_AGAIN)
 

@@ -9,7 +9,7 @@ from toolyard.gateway.chats import Chat
 from toolyard.gateway.protocols.messages.models import list_models_page, to_model
 from toolyard.message import Message
 from toolyard.web.refusal import Refusal
-from toolyard.web.responses import json_response
+from toolyard.web.responses import CurrentPrincipal, json_response
 from toolyard.web.routing import Routes
 from toolyard.web.schemas.chat import Model, ModelList
 from toolyard.web.schemas.common import ErrorBody
@@ -27,19 +27,23 @@ def router(chat: Chat) -> Routes:
     }
 
     @routes.get("", ModelList | MessagesModelList, responses=errors)
-    async def list_models(request: Request, limit: MaxModels = 20, after_id: str = "", before_id: str = "") -> Response:
-        """List the models of every provider, and the built-in guide. The models of a provider that does not answer have
-        `"available": false`, and `unavailable` names it. A request with `anthropic-version` gets them in Anthropic's
-        shape, page by page."""
-        models = await chat.models()
+    async def list_models(
+        request: Request, principal: CurrentPrincipal, limit: MaxModels = 20, after_id: str = "", before_id: str = ""
+    ) -> Response:
+        """List the models of every provider, the built-in guide, and the assistants of this key as `assistant/NAME`.
+
+        The models of a provider that does not answer have `"available": false`, and `unavailable` names it. A request
+        with `anthropic-version` gets them in Anthropic's shape, page by page.
+        """
+        models = await chat.models(principal.caller)
         if ANTHROPIC_VERSION in request.headers:
             return json_response(list_models_page(models, limit, after_id, before_id))
         return json_response({"object": "list", "data": models, "unavailable": chat.unavailable_providers()})
 
     @routes.get("/{id:path}", Model | MessagesModel, responses=errors)
-    async def show_model(id: str, request: Request) -> Response:  # noqa: A002 it is the word of the OpenAPI
+    async def show_model(id: str, request: Request, principal: CurrentPrincipal) -> Response:  # noqa: A002 it is the word of the OpenAPI
         """Return one model by its id, which may contain slashes, or by `PROVIDER/ID`."""
-        model = await chat.model(id)
+        model = await chat.model(id, principal.caller)
         if model is None:
             raise Refusal(
                 HTTPStatus.NOT_FOUND, Message("there is no model '{value}'", value=id[:200]), code="model_not_found"

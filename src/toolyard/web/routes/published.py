@@ -1,13 +1,14 @@
 """``/pw=KEY/images/...`` and ``/pw=KEY/files/...``: files that plugins publish, as VCPToolBox serves them.
 
-The files are in ``image/`` and ``file/`` of the project, or of the data folder of a plugin that has the key, then after
-the plugin's name. Anyone with the URL may read; there is no listing and no writing. A wrong key and a missing file get
-the same response. Some plugins write two leading slashes.
+The files are in ``image/`` and ``file/`` of the project, of a VCPToolBox installation that is used in place, or of the
+data folder of a plugin that has the key, then after the plugin's name. Anyone with the URL may read; there is no
+listing and no writing. A wrong key and a missing file get the same response. Some plugins write two leading slashes.
 """
 
 import asyncio
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from http import HTTPStatus
 from pathlib import Path, PurePosixPath
@@ -22,6 +23,7 @@ from toolyard.plugins.package.environment import PublishKeys, data_folder
 from toolyard.plugins.package.fingerprint import FILE_KEY, IMAGE_KEY
 from toolyard.protocol.envelope import Failure
 from toolyard.protocol.json import JsonObject
+from toolyard.vcp.installation import Installation
 from toolyard.web.refusal import error_body
 from toolyard.web.routing import Routes
 from toolyard.web.security.access import Access
@@ -53,17 +55,22 @@ _IMAGES = _PublishedKind(IMAGE_KEY, "image", images_only=True)
 _FILES = _PublishedKind(FILE_KEY, "file", images_only=False)
 
 
-def router(yard: Yard, access: Access, keys: PublishKeys) -> Routes:
+def router(yard: Yard, access: Access, keys: PublishKeys, installation: Installation | None = None) -> Routes:
+    """``installation`` is one of VCPToolBox that is used in place: its files open with its keys and ours."""
+    theirs = {} if installation is None else {IMAGE_KEY: installation.image_key, FILE_KEY: installation.file_key}
     routes = Routes(tag="files", scope=PUBLIC)
 
     async def serve(kind: _PublishedKind, key: str, path: str, request: Request) -> Response:
         address = cast("RequestHead", request.scope[REQUEST_HEAD]).address
-        if not access.check_url_key(key, keys.read().get(kind.key), address):
+        right = filter(None, (keys.read().get(kind.key), theirs.get(kind.key)))
+        if not access.check_url_key(key, right, address):
             return _not_found_response()
         plugin, _, rest = path.partition("/")
         owner = yard.plugins.plugins.get(plugin)
         own = data_folder(yard.config.home, plugin) if owner and kind.key in owner.publish_keys else None
-        file = await asyncio.to_thread(_open, yard, kind, path, own, rest)
+        places = [(own / kind.folder, rest)] if own else []
+        places += [(installation.root / kind.folder, path)] if installation else []
+        file = await asyncio.to_thread(_open, yard, kind, path, places)
         return _not_found_response() if file is None else _file_response(file, kind, request)
 
     @routes.head("//pw={key}/images/{path:path}", include_in_schema=False)
@@ -85,20 +92,18 @@ def router(yard: Yard, access: Access, keys: PublishKeys) -> Routes:
     return routes
 
 
-def _open(yard: Yard, kind: _PublishedKind, path: str, own: Path | None, rest: str) -> PublishedFile | None:
-    """Open the file in the project, else in the plugin's data folder."""
+def _open(yard: Yard, kind: _PublishedKind, path: str, places: Sequence[tuple[Path, str]]) -> PublishedFile | None:
+    """Open the file in the project, else in the first of other folders that has it."""
     try:
         folder = yard.open_folder(kind.folder)
     except Failure:
         file = None
     else:
         file = _open_in(folder, path)
-    if file is None and own is not None:
-        try:
-            folder = os.open(own / kind.folder, FOLDER | os.O_NOFOLLOW)
-        except OSError:
-            return None
-        file = _open_in(folder, rest)
+    for place, inner in places:
+        if file is None:
+            with suppress(OSError):
+                file = _open_in(os.open(place, FOLDER | os.O_NOFOLLOW), inner)
     return file
 
 

@@ -18,7 +18,7 @@ from starlette.responses import StreamingResponse
 from toolyard.config import Config
 from toolyard.confinement.level import measure_confinement
 from toolyard.confinement.profile import Profile
-from toolyard.doctor import run_checks
+from toolyard.doctor import Check, run_checks
 from toolyard.engine.clock import Clock
 from toolyard.errors import StorageError
 from toolyard.gateway.chats import Chat
@@ -40,6 +40,7 @@ from toolyard.web.settings.settings_change import upstream_url
 from toolyard.yard.yard import Yard
 
 _STATE_S = 2.0
+_MAX_NAMED = 20  # names in a check
 
 
 def router(
@@ -175,11 +176,28 @@ def doctor_router(yard: Yard, clock: Clock) -> Routes:
 
 
 def _run_checks(yard: Yard, tools: list[ToolSpec]) -> list[Json]:
-    checks = run_checks(str(yard.config.project), str(yard.config.home), tools, yard.plugins.plugins.all)
+    checks = [
+        *run_checks(str(yard.config.project), str(yard.config.home), tools, yard.plugins.plugins.all),
+        *_check_prompts(yard),
+    ]
     return [
         {"name": one.name, "level": one.health.value, **to_fields("message", one.detail), **to_fields("fix", one.fix)}
         for one in checks
     ]
+
+
+def _check_prompts(yard: Yard) -> Iterator[Check]:
+    """Yield the problems of prompts, which only a running server knows."""
+    for problem in yard.prompts.list_problems():
+        message = Message("{place}: {problem}", place=problem.place, problem=problem.message)
+        yield Check.warn("prompts", message, Message("Change the file; it is read again with the next request."))
+    if unfilled := list(yard.prompts.unfilled):
+        names = ", ".join(f"{{{{{name}}}}}" for name in unfilled[:_MAX_NAMED])
+        yield Check.warn(
+            "prompts",
+            Message("Nothing fills these names in system messages: {names}", names=names),
+            Message("Write a prompt file or a variable of that name, or take the name out."),
+        )
 
 
 def _make_backup(home: Path) -> IO[bytes]:

@@ -162,6 +162,7 @@ class ChatDetail(BaseModel):
     state: str
     error: str | None
     offer: ChatOffer
+    unfilled: Annotated[list[str], Field(description="The names of placeholders in its prompt that nothing fills.")]
     rounds: list[ChatRound]
     work: list[ChatWork]
     cursor: Annotated[int | None, Field(description="The newest event of its stream; null if it cannot be followed.")]

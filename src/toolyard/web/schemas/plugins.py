@@ -121,7 +121,7 @@ class PluginRow(BaseModel):
     reason_code: Code = ""
     reason_params: Params
     folder: str
-    origin: Literal["shipped", "home", "project", "given"]
+    origin: Literal["shipped", "home", "project", "given", "vcp"]
     confinement: Annotated[
         ConfinementLevel | None, Field(description="How far it is confined; null when it cannot run.")
     ]

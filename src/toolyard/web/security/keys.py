@@ -1,6 +1,7 @@
 """The keys of a home. The owner's is made at the first start and stored as plain text that only the owner can read.
 
-Other keys are made by the owner, have scopes, and are stored as hashes: they cannot be read again. A key is compared by
+Other keys are made by the owner, have scopes, and are stored as hashes: they cannot be read again. The keys of a
+VCPToolBox installation that is used in place are accepted too, so that its clients need no change. A key is compared by
 its SHA-256, in constant time, with every known key. Changes by this server take effect at once; those that another
 process writes to the file, within ``FRESH_S``.
 """
@@ -23,6 +24,9 @@ from toolyard.workspace.home_folder import StateFile
 
 KEYS_FILE: Final = "keys.json"
 OWNER: Final = "owner"
+INSTALLATION: Final = "vcp"  # the VCP_Key of a VCPToolBox installation
+VCP_PROCESS: Final = "vcp-plugins"
+MIN_LENGTH: Final = 8  # characters of a key of such an installation
 MIN_REMOTE_LENGTH: Final = 32  # characters of an owner key that other machines may use
 MAX_KEYS: Final = 1000
 FRESH_S: Final = 0.25
@@ -50,9 +54,11 @@ class Key:
 class Keys:
     """The keys that a server accepts. Those in the file may change while it runs."""
 
-    def __init__(self, home: Path, owner: str, now: Callable[[], float]) -> None:
-        """``now`` returns monotonic seconds."""
-        self._known = {OWNER: Key(id=OWNER, name="the owner", scopes=ANY_KEY, digest=hash_secret(owner))}
+    def __init__(self, home: Path, owner: str, now: Callable[[], float], *, more: Iterable[Key] = ()) -> None:
+        """``now`` returns monotonic seconds; ``more`` keys stand in no file of this home."""
+        own = Key(id=OWNER, name="the owner", scopes=ANY_KEY, digest=hash_secret(owner))
+        self._fixed = {key.id: key for key in (*more, own)}
+        self._known = self._fixed
         self._file, self._now = StateFile(home / KEYS_FILE), now
         self._content: JsonObject = {}  # of the file, as ``_known`` has it
         self._stale_at = -inf  # when to read the file again
@@ -116,10 +122,39 @@ class Keys:
                 more = {
                     id_: _parse_key(id_, value)
                     for id_, value in content.items()
-                    if isinstance(value, dict) and id_ != OWNER
+                    if isinstance(value, dict) and id_ not in self._fixed
                 }
-                self._content, self._known = content, {OWNER: self._known[OWNER]} | more
+                self._content, self._known = content, self._fixed | more
         return self._known
+
+
+def make_installation_keys(http: str, channels: str) -> list[Key]:
+    """Return the keys of a VCPToolBox installation: ``Key`` uses models and tools, ``VCP_Key`` its channels.
+
+    One that is empty or too short to be a secret is left out; where both are the same text, it is one key.
+    """
+    scopes = {http: {Scope.CHAT, Scope.TOOLS}} if len(http) >= MIN_LENGTH else {}
+    if len(channels) >= MIN_LENGTH:
+        scopes.setdefault(channels, set()).add(Scope.APPROVE)
+    return [
+        Key(
+            id=INSTALLATION if Scope.APPROVE in allowed else f"{INSTALLATION}-http",
+            name="VCP_Key of VCPToolBox" if Scope.APPROVE in allowed else "Key of VCPToolBox",
+            scopes=frozenset(allowed),
+            digest=hash_secret(text),
+        )
+        for text, allowed in scopes.items()
+    ]
+
+
+def make_process_key(text: str) -> Key:
+    """Return the key with which the plugins in VCPToolBox's process use this server, for as long as it runs."""
+    return Key(
+        id=VCP_PROCESS,
+        name="plugins of VCPToolBox",
+        scopes=frozenset({Scope.CHAT, Scope.TOOLS}),
+        digest=hash_secret(text),
+    )
 
 
 def hash_secret(text: str) -> str:

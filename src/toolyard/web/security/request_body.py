@@ -11,7 +11,7 @@ from toolyard.message import Message
 from toolyard.plugins.long_work import callback
 from toolyard.web.refusal import Refusal
 from toolyard.web.security.request_head import RequestHead
-from toolyard.web.security.scope import CALLBACK_PREFIX, FORWARDED_PATHS
+from toolyard.web.security.scope import CALLBACK_PREFIX, FORWARDED_PATHS, VCP_PLUGINS
 
 MAX_BODY: Final = 8 * 2**20
 MAX_CALLBACK: Final = callback.MAX_BODY
@@ -26,7 +26,18 @@ _INSTALL = "/v1/plugins/install"
 _RESTORE = "/v1/backup/restore"
 _ATTACHMENT = "/v1/attachments"
 _FORMS = ("/v1/images/", "/v1/audio/")
-_LARGE = ("/v1/chat/", "/v1/chatvcp/", "/v1/responses", "/v1/messages", *FORWARDED_PATHS)  # requests to a model
+_LARGE = (
+    "/v1/chat/",
+    "/v1/chatvcp/",
+    "/v1/responses",
+    "/v1/messages",
+    *FORWARDED_PATHS,
+    *VCP_PLUGINS,
+)  # to a model or a plugin
+_ANY_TYPE = (
+    "application/json", "text/plain", "text/html", "application/x-www-form-urlencoded", "multipart/form-data",
+    "application/octet-stream",
+)  # fmt: skip
 
 
 def max_body_bytes(path: str) -> int:
@@ -109,4 +120,6 @@ def _list_content_types(path: str) -> tuple[str, ...]:
         return ("application/json", "text/json", "")
     if path.startswith(_FORMS):
         return ("application/json", "multipart/form-data")
+    if path.startswith(VCP_PLUGINS):
+        return _ANY_TYPE
     return ("application/json",)

@@ -21,6 +21,7 @@ from toolyard.web.refusal import Refusal
 CALLBACK_PREFIX: Final = "/plugin-callback/"
 PUBLISHED_PREFIXES: Final = ("/pw=", "//pw=")  # files that plugins publish; their route checks the key in the URL
 VCP_CHANNELS: Final = ("/VCPlog/", "/vcpinfo/")
+VCP_PLUGINS: Final = ("/api/plugins/", "/admin_api/")  # routes of plugins that live in VCPToolBox's process
 FORWARDED_PATHS: Final = (
     "/v1/embeddings",
     "/v1/completions",

@@ -28,13 +28,15 @@ from toolyard.protocol.store import NewEvent
 from toolyard.storage.backup_restore import apply_scheduled
 from toolyard.storage.state_file import STATE
 from toolyard.threads import use_started_pool
+from toolyard.vcp.installation import Installation, read_installation
+from toolyard.vcp.ownership import own_installation
 from toolyard.web.app import AppParts, make_app
 from toolyard.web.feed import Feed
 from toolyard.web.idempotency import IdempotentRequests
-from toolyard.web.routes import backend_stream, mcp_servers, published, sessions
+from toolyard.web.routes import backend_stream, mcp_servers, published, sessions, vcp_plugins
 from toolyard.web.routes.events import Pushes
 from toolyard.web.security.access import Access
-from toolyard.web.security.keys import Keys
+from toolyard.web.security.keys import Keys, make_installation_keys, make_process_key
 from toolyard.web.security.owner_key import make_owner_key, read_owner_key
 from toolyard.web.security.request_body import BODY_S
 from toolyard.web.security.request_head import HostPolicy
@@ -120,6 +122,7 @@ class Server:
         raise_file_limit()
         use_started_pool()
         try:
+            self.installation = self._take_installation()
             self.tls = self._load_tls()
             listening = options.listening or open_socket(
                 options.host, self.config.settings.port if options.port is None else options.port
@@ -133,13 +136,14 @@ class Server:
         try:
             await self.state_check.require_sound()
             await self._assemble()
+            await self.yard.vcp.take_approvals()
             await self.feed.start()
             reloading = self._reloading = self._make_reloader()
             self._app = make_app(self.yard, self._make_parts(reloading))
             self._listener = self._make_listener()
             self._serving = asyncio.create_task(self._listener.serve([listening]))
             await self._listener.ready.wait()
-            announce(self.config.home, self.internal_url, self.config.project)
+            announce(self.config.home, self.internal_url, self.config.project, self.config.vcp)
         except BaseException:
             listening.close()
             await self._opened.aclose()
@@ -154,6 +158,8 @@ class Server:
         self._start_background(reloading.run, "settings")
         if self.tls is not None:
             self._start_background(self.tls.watch, "certificate")
+        if (bridge := self.yard.vcp.bridge) is not None and not options.safe and not self.config.beside:
+            self._start_background(bridge.run, "plugins of VCPToolBox")
         if not options.safe:
             self._start_background(self._announce_plugins, "plugin events")
             self._start_background(self._watch_plugins, "plugins")
@@ -208,6 +214,14 @@ class Server:
         withdraw(self.config.home)
         self._lock.release()
 
+    def _take_installation(self) -> Installation | None:
+        """Return the VCPToolBox installation that is used in place, for this server alone. Raises ToolyardError."""
+        if self.config.vcp is None:
+            return None
+        installation = read_installation(self.config.vcp)
+        self._opened.enter_context(own_installation(installation.root, is_shared=self.config.beside))
+        return installation
+
     def _load_tls(self) -> Tls | None:
         chosen = choose_tls(self.config, self.options.tls)
         return Tls(self.config, chosen, self.options.host, self.options.clock.now) if chosen else None
@@ -230,17 +244,24 @@ class Server:
         outside = HostOptions(self._get_callback_base, url=self.internal_url, outlives=True, safe=self.options.safe)
         opened = open_yard(self.config, self.options.database, outside=outside, clock=clock)
         self.yard = await self._opened.enter_async_context(opened)
-        self.yard.mask.add([self.key])
+        there = self.installation
+        self.yard.mask.add([self.key, *([there.key, there.vcp_key] if there else [])])
         self.publish_keys = PublishKeys(self.config.home)
         self.yard.mask.add_for_logs(self.publish_keys.read_or_make().values())
-        self.access = Access(Keys(self.config.home, self.key, clock.monotonic), self.config.home, clock)
+        more = make_installation_keys(there.key, there.vcp_key) if there else []
+        if (bridge := self.yard.vcp.bridge) is not None:
+            bridge.is_owned = True
+            more.append(make_process_key(bridge.key))
+        keys = Keys(self.config.home, self.key, clock.monotonic, more=more)
+        self.access = Access(keys, self.config.home, clock)
         self.idempotent = IdempotentRequests(self.yard.state.idempotency, self.drain, self.config.own_command)
         self.feed = Feed(self.yard.state.store, clock)
-        self.pushes = Pushes(self.yard, self.feed, is_open=self.config.settings.vcp_channels)
+        self.pushes = Pushes(self.yard, self.feed, is_open=self.config.settings.vcp_channels or there is not None)
         self.links = MediaLinks(self.yard.state.media, self.address.public_url(self.config), clock.now)
         self.chat = make_chat(
-            self.yard, clock=clock, static=self._static_placeholders, mask=self.yard.mask, links=self.links
-        )
+            self.yard, clock=clock, static=self._static_placeholders, printed=self._static_outputs,
+            mask=self.yard.mask, links=self.links,
+        )  # fmt: skip
         self.responses = ResponseTurns(self.chat, self.yard.state.responses, self.yard.state.approvals, clock)
         self._mcp = McpMount(
             self.yard,
@@ -270,10 +291,11 @@ class Server:
             links=self.links,
             state_check=self.state_check,
             more=(
-                published.router(self.yard, self.access, self.publish_keys),
+                published.router(self.yard, self.access, self.publish_keys, self.installation),
                 backend_stream.router(self.yard, clock, self.access, self._is_ending),
                 mcp_servers.mount_router(self._mcp),
                 sessions.login_links_router(self.make_login_link, lambda: self.remote_url, self.access.keys),
+                *([vcp_plugins.router(bridge)] if (bridge := self.yard.vcp.bridge) else []),
             ),
         )
 
@@ -309,7 +331,12 @@ class Server:
         return self.drain.is_ending
 
     def _static_placeholders(self) -> dict[str, str]:
-        return self.statics.placeholders() if self.statics else {}
+        own, bridge = self.statics.placeholders() if self.statics else {}, self.yard.vcp.bridge
+        return own if bridge is None else {**bridge.placeholders, **own}
+
+    def _static_outputs(self) -> dict[str, str]:
+        own, bridge = self.statics.outputs() if self.statics else {}, self.yard.vcp.bridge
+        return own if bridge is None else {**bridge.placeholders, **own}
 
     async def _get_callback_base(self) -> str:
         return f"{self.internal_url}/plugin-callback/~"
@@ -335,7 +362,12 @@ class Server:
         if self.statics is not None:
             await self.statics.close()
         plugins = self.yard.plugins.plugins
-        statics = self.statics = StaticValues(self.yard.plugins.host, self.yard.state.store, self.options.clock.now)
+        statics = self.statics = StaticValues(
+            self.yard.plugins.host,
+            self.yard.state.store,
+            self.options.clock.now,
+            runs_timers=not self.config.beside,
+        )
         await statics.start()
 
         def changed() -> None:

@@ -46,17 +46,19 @@ class Presence(NamedTuple):
     pid: int
     started: int  # start time from the kernel: a pid alone may be reused
     project: str
+    vcp: str = ""  # the VCPToolBox installation that it serves in place
 
     @property
     def is_alive(self) -> bool:
         return is_process_alive(self.pid, self.started)
 
 
-def announce(home: Path, url: str, project: Path) -> Presence:
+def announce(home: Path, url: str, project: Path, vcp: Path | None = None) -> Presence:
     """Write the presence file of this process atomically, readable by its owner only."""
     pid = os.getpid()
-    here = Presence(url=url, pid=pid, started=process_start_time(pid), project=str(project.resolve()))
-    record = {"url": here.url, "pid": here.pid, "started": here.started, "project": here.project}
+    place = str(vcp) if vcp else ""
+    here = Presence(url=url, pid=pid, started=process_start_time(pid), project=str(project.resolve()), vcp=place)
+    record = here._asdict()
     draft = home / f".{FILE}.{pid}"
     with suppress(FileNotFoundError):
         draft.unlink()
@@ -85,8 +87,9 @@ def read_presence(home: Path) -> Presence | None:
             pid=int(record["pid"]),
             started=int(record["started"]),
             project=str(record["project"]),
+            vcp=str(record.get("vcp", "")),
         )
-    except (OSError, ValueError, TypeError, KeyError):
+    except (OSError, ValueError, TypeError, KeyError, AttributeError):
         return None
 
 

@@ -18,13 +18,14 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
-from toolyard.config import FILE_NAME, HOST_FILE, Config, load_config
+from toolyard.config import FILE_NAME, HOST_FILE, Config
 from toolyard.engine.clock import Clock
 from toolyard.errors import ToolyardError
 from toolyard.gateway.chats import Chat
 from toolyard.gateway.media_links import MediaLinks
 from toolyard.web.security.request_head import HostPolicy, make_host_policy
 from toolyard.web.server.listener import local_url, make_url
+from toolyard.web.settings.settings_change import reload_config
 from toolyard.yard.chat import change_upstreams
 from toolyard.yard.yard import Yard
 
@@ -170,9 +171,7 @@ class SettingsReloader:
     async def _apply(self) -> None:
         old = self.config
         try:
-            new = await asyncio.to_thread(
-                load_config, old.project, old.home, plugin_folders=old.plugin_folders, trusts_given=old.trusts_given
-            )
+            new = await asyncio.to_thread(reload_config, old)
         except ToolyardError as error:
             _log.warning("the settings have an error, so the last valid ones stay in effect: %s", error)
             return

@@ -57,6 +57,8 @@ def reload_config(config: Config, text: str | None = None) -> Config:
             config.home,
             plugin_folders=config.plugin_folders,
             trusts_given=config.trusts_given,
+            vcp=config.vcp,
+            beside=config.beside,
             text=text,
         )
     except RecursionError as error:

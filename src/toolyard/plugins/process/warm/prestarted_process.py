@@ -21,6 +21,7 @@ from toolyard.confinement.start import start_process
 from toolyard.plugins.process.children import Children
 from toolyard.plugins.process.launch import Launch
 from toolyard.plugins.process.ports import ChildPorts
+from toolyard.plugins.process.refusals import NODE_HOOK
 from toolyard.protocol.manifests.manifest import Limits
 
 _COUNT = (1 << 32) - 1
@@ -179,7 +180,7 @@ class WarmCommand:
     def standby_argv(self) -> tuple[str, ...]:
         """Return the command of an interpreter that waits before the script."""
         if self.interpreter is Interpreter.NODE:
-            return (*self.program, "--require", os.path.join(FOLDER, "gate.js"), *self.script)
+            return (self.program[0], "--require", os.path.join(FOLDER, "gate.js"), *self.program[1:], *self.script)
         return (*self.program, os.path.join(FOLDER, "fork_main.py"), "standby", "-", "-", *self.script)
 
 
@@ -195,6 +196,7 @@ def parse_warm_command(launch: Launch) -> WarmCommand | None:
             at += 1
     elif _NODE.fullmatch(name):
         kind = Interpreter.NODE
+        at = 3 if launch.argv[1:3] == ("--require", NODE_HOOK) else 1
     else:
         return None
     if at == len(launch.argv) or launch.argv[at].startswith("-") or not _is_script(launch.cwd, launch.argv[at]):

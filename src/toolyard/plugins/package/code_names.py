@@ -1,16 +1,8 @@
-"""An install of VCPToolBox on disk: read, bounded, and never written to."""
+"""What the code of a plugin names: variables of the environment, and npm packages. Read, bounded, never run."""
 
-import json
 import os
 import re
-from collections.abc import Iterator
 from pathlib import Path
-
-from toolyard.dialects.vcp_install import APPROVALS, CONFIG, PLUGINS, RESULTS, TIMED
-from toolyard.errors import UsageError
-from toolyard.message import Message
-from toolyard.plugins.package.config_env import parse_config
-from toolyard.protocol.json import Json
 
 _MAX_BYTES = 8 * 2**20
 _MAX_FILES = 10_000
@@ -23,52 +15,6 @@ _NODE_OWN = frozenset({
     "os", "path", "perf_hooks", "process", "punycode", "querystring", "readline", "repl", "stream", "string_decoder",
     "sys", "timers", "tls", "tty", "url", "util", "v8", "vm", "wasi", "worker_threads", "zlib",
 })  # fmt: skip
-
-
-class VcpInstall:
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        if not (folder / PLUGINS).is_dir():
-            raise UsageError(
-                Message(
-                    "'{folder}' is not an install of VCPToolBox: it has no folder called {plugins}",
-                    folder=folder,
-                    plugins=PLUGINS,
-                )
-            )
-
-    def find_plugins(self) -> list[Path]:
-        return [
-            path for path in _list_entries(self.folder / PLUGINS) if path.is_dir() and not path.name.startswith(".")
-        ]
-
-    def read_variables(self) -> tuple[dict[str, str], list[str]]:
-        """Return the host's own settings, and the problems of the file."""
-        raw = _read_bytes(self.folder / CONFIG)
-        if raw is None:
-            return {}, []
-        config = parse_config(raw.decode("utf-8", "replace"))
-        return dict(config.values), [f"line {one.line}: {one.message}" for one in config.problems]
-
-    def read_approvals(self) -> Json:
-        """Return the stored approvals; None when there is no such file."""
-        raw = _read_bytes(self.folder / APPROVALS)
-        return _parse_json(raw) if raw is not None else None
-
-    def list_timed_tasks(self) -> Iterator[tuple[str, Json]]:
-        return self._list_json_files(TIMED)
-
-    def list_results(self) -> Iterator[tuple[str, Json]]:
-        return self._list_json_files(RESULTS)
-
-    def modified_time(self, folder: str, name: str) -> float:
-        return (self.folder / folder / name).stat().st_mtime
-
-    def _list_json_files(self, folder: str) -> Iterator[tuple[str, Json]]:
-        for path in _list_entries(self.folder / folder):
-            raw = _read_bytes(path) if path.suffix == ".json" else None
-            if raw is not None:
-                yield path.name, _parse_json(raw)
 
 
 def find_words(folder: Path) -> frozenset[str]:
@@ -88,7 +34,7 @@ def find_words(folder: Path) -> frozenset[str]:
 def find_packages(folder: Path) -> list[str]:
     """Return the npm packages that the scripts of a plugin import; Node's own modules are none."""
     packages: set[str] = set()
-    for path in _list_entries(folder):
+    for path in _list_files(folder):
         if path.suffix in (".js", ".mjs", ".cjs"):
             imported = _ASKED.findall((_read_bytes(path) or b"").decode("utf-8", "replace"))
             packages |= {"/".join(name.split("/")[: 2 if name.startswith("@") else 1]) for name in imported}
@@ -101,7 +47,7 @@ def mentions_variable(words: frozenset[str], variable: str) -> bool:
     return bool(parts) and words.issuperset(parts)
 
 
-def _list_entries(folder: Path) -> list[Path]:
+def _list_files(folder: Path) -> list[Path]:
     try:
         with os.scandir(folder) as entries:
             return sorted(Path(entry.path) for _, entry in zip(range(_MAX_FILES), entries, strict=False))
@@ -110,7 +56,6 @@ def _list_entries(folder: Path) -> list[Path]:
 
 
 def _read_bytes(path: Path) -> bytes | None:
-    """Return the content of a regular file; None when there is none, or it is too large."""
     try:
         fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         with os.fdopen(fd, "rb") as file:
@@ -118,11 +63,3 @@ def _read_bytes(path: Path) -> bytes | None:
     except OSError:
         return None
     return raw if len(raw) <= _MAX_BYTES else None
-
-
-def _parse_json(raw: bytes) -> Json:
-    try:
-        value: Json = json.loads(raw.decode("utf-8-sig"))
-    except (ValueError, RecursionError):
-        return None
-    return value

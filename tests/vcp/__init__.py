@@ -1,0 +1,1 @@
+"""Tests of a VCPToolBox installation in place."""
