@@ -5,7 +5,7 @@
 // It loads the installation's own Plugin.js in the order of its server.js and answers messages, one JSON object a line:
 //
 //   start        {plugins}                the folders whose modules may be loaded     -> ready {plugins, order, problems}
-//   call         {id, tool, args, ip}                                                 -> answer {id, value | error}
+//   call         {id, tool, args, ip}                                                 -> answer {id, value | error, refused}
 //   preprocess   {id, names, messages, config}                                        -> answer {id, value: messages}
 //   placeholders {id}                                                                 -> answer {id, value: {name: text}}
 //   http         {id, method, path, headers, body}           -> head {id, status, headers}, chunk {id, data}..., end {id}
@@ -320,7 +320,7 @@ function findOwnKeys(result) {
 // --- messages of the host ---
 
 async function answerCall({ id, tool, args, ip }) {
-  const call = { id, stop: new AbortController(), raw: undefined, own: undefined };
+  const call = { id, stop: new AbortController(), raw: undefined, own: undefined, refused: new Set() };
   calls.set(id, call);
   try {
     let value = await current.run(call, () => manager.callHere(tool, args, ip || "127.0.0.1", "toolyard"));
@@ -329,9 +329,9 @@ async function answerCall({ id, tool, args, ip }) {
       value = { ...value };
       for (const name of ADDED) if (!call.own.includes(name)) delete value[name];
     }
-    send({ type: "answer", id, value: value === undefined ? null : value });
+    send({ type: "answer", id, value: value === undefined ? null : value, refused: [...call.refused] });
   } catch (error) {
-    send({ type: "answer", id, error: describe(error) });
+    send({ type: "answer", id, error: describe(error), refused: [...call.refused] });
   } finally {
     calls.delete(id);
   }
@@ -497,6 +497,13 @@ const HANDLERS = {
   ping: ({ id }) => send({ type: "answer", id, value: null }),
   stop,
 };
+
+const MOST_REFUSED = 20;
+globalThis[Symbol.for("toolyard.refused")] = (file) => {
+  const refused = current.getStore()?.refused;
+  if (refused && refused.size < MOST_REFUSED && file.startsWith(tree + path.sep)) refused.add(file);
+};
+require("../../plugins/process/refusals/note_refusals.js");
 
 const endProcess = guardProcess();
 for (const name of ["log", "info", "debug"]) console[name] = (...words) => console.error(...words);

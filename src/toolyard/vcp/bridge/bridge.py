@@ -23,7 +23,7 @@ from toolyard.message import Message, strip_period
 from toolyard.plugins.mcp.server_health import MAX_CRASHES, WITHIN_S, Backoff, ServerLog
 from toolyard.plugins.package.plugin import Plugin
 from toolyard.plugins.plugin_host import PluginHost
-from toolyard.protocol.access import ConfinementLevel
+from toolyard.protocol.access import AccessChoice, ConfinementLevel
 from toolyard.protocol.envelope import Failure, Reason
 from toolyard.protocol.json import Json
 from toolyard.protocol.manifests.manifest import PluginType
@@ -77,8 +77,12 @@ class Bridge:
         self.placeholders: Mapping[str, str] = {}  # the values that its plugins give, as of the last look
 
     def list_plugins(self) -> list[Plugin]:
-        """Return the plugins that are switched on and may run."""
-        return [plugin for plugin in self._context.plugins().plugins.all if plugin.is_in_process and plugin.may_run]
+        """Return the plugins that are switched on and may run in a process that they share."""
+        return [
+            plugin
+            for plugin in self._context.plugins().plugins.all
+            if plugin.is_in_process and plugin.may_run and plugin.access is not AccessChoice.STRICT
+        ]
 
     @property
     def inventory(self) -> Inventory | None:
@@ -129,11 +133,14 @@ class Bridge:
 
     async def run(self) -> None:
         """Keep it running while something is switched on, until cancelled: services work without any call."""
-        told = ""
+        told, known = "", None
         while not self._closed:
             try:
                 if self.list_plugins():
                     connection = await self.connect()
+                    if connection is not known:
+                        known = connection
+                        _log_problems(connection.inventory)
                     values = await connection.list_placeholders()
                     self.placeholders = {name: value for name, value in values.items() if isinstance(value, str)}
                 elif self._connection is not None:
@@ -187,8 +194,6 @@ class Bridge:
                 child, host.children, HostServices(self._context.answer, self._context.push, self._log.add)
             )
             await connection.start([plugin.folder.name for plugin in plugins])
-            for name, why in connection.inventory.problems.items():
-                _log.warning("VCPToolBox could not load %s: %s", name, why.split("\n")[0])
         except Failure as failure:
             self._owned.close()
             self._backoff.note_crash()
@@ -251,3 +256,8 @@ class Bridge:
             message = Message("{message} It said: {output}", message=message, output=self._log.last_lines)
         hint = Message("Its owner finds more in {log}.", log=self._log.path)
         return Failure(failure.reason or Reason.START_FAILED, message, hint=hint)
+
+
+def _log_problems(inventory: Inventory) -> None:
+    for name, why in inventory.problems.items():
+        _log.warning("VCPToolBox could not load %s: %s", name, why.split("\n")[0])

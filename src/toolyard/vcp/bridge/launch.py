@@ -28,6 +28,7 @@ from toolyard.plugins.package.plugin_access import (
 )
 from toolyard.plugins.process.launch import Launch
 from toolyard.plugins.process.network_services import NetworkServices
+from toolyard.plugins.process.refusals import FOLDER as REFUSALS
 from toolyard.protocol.access import ANY_HOST, Access
 from toolyard.protocol.envelope import Failure, Reason
 from toolyard.protocol.manifests.manifest import Limits
@@ -67,7 +68,7 @@ def build_launch(host: BridgeHost, plugins: Sequence[Plugin]) -> Launch:
     )
     profile = build_access_profile(
         access,
-        read=[str(SCRIPT), *list_program_trees(node, list_changeable(access, host.root, protected))],
+        read=[str(SCRIPT), REFUSALS, *list_program_trees(node, list_changeable(access, host.root, protected))],
         own=[find_own_place(data)],
         project=host.root,
         protected=protected,
