@@ -1799,6 +1799,9 @@ RESPONSES: Final = _now(
       "first; a key without the scope approve cannot allow. For any other client the turn waits.")),
     ("responses:beside", "responses.md#requests",
      "input_tokens estimates, compact replaces a conversation by a summary that the next request can begin with."),
+    ("responses:forwarded", "responses.md#translation",
+     ("Without tools of ours, and with a provider that speaks Responses, the bytes of a request and its answer pass "
+      "unchanged; what is to be stored is stored.")),
     ("responses:socket", "responses.md#over-a-websocket",
      ("On a WebSocket each response.create is answered by its events, and the newest response stays for the next one, "
       "until one fails.")),
@@ -2201,13 +2204,13 @@ INTEROP: Final = _now(
     ("vcp:bridge:confined", "vcp.md#what-the-process-may-reach",
      "The process writes the folders that plugins share and those of its plugins, and no code of others."),
     ("vcp:bridge:server", "vcp.md#what-these-plugins-ask-of-the-server",
-     ("What these plugins ask of VCPToolBox's server is answered here: PORT and Key lead to it, their calls are settled, "
-      "and their pushes and placeholders arrive.")),
+     ("What these plugins ask of VCPToolBox's server is answered here: PORT and Key lead to it, their calls are "
+      "settled, and their pushes and placeholders arrive.")),
     ("vcp:bridge:messages", "vcp.md#plugins-in-vcptoolboxs-process",
      "Message preprocessors see the messages of a chat in VCPToolBox's order."),
     ("vcp:bridge:routes", "vcp.md#pages-and-routes-of-plugins",
-     ("Routes of plugins answer at VCPToolBox's own paths, with the keys of this server, and their pages have no access "
-      "to its sessions.")),
+     ("Routes of plugins answer at VCPToolBox's own paths, with the keys of this server, and their pages have no "
+      "access to its sessions.")),
     ("vcp:bridge:approvals", "vcp.md#approvals",
      "The approval file of the tree is made into rules once, and VCPToolBox's code asks nobody again."),
     ("vcp:bridge:alone", "vcp.md#beside-vcptoolbox",

@@ -728,7 +728,7 @@ export interface CompactedResponse {
   object: "response.compaction";
   created_at: number;
   output: Array<Record<string, unknown>>;
-  usage: Record<string, unknown>;
+  usage: ResponseUsage;
 }
 
 /** The extent to which a program is confined to its access. Levels are ordered: see ``reaches``. */
@@ -785,6 +785,11 @@ export interface ConversationDraft {
   leaf?: string;
   /** The version that was read; 0 for a new conversation. */
   version?: number;
+}
+
+export interface ConversationName {
+  id: string;
+  [member: string]: unknown;
 }
 
 export interface ConversationPage {
@@ -1134,6 +1139,12 @@ export interface InputItemList {
   has_more: boolean;
 }
 
+export interface InputMessage {
+  role: "user" | "assistant" | "system" | "developer";
+  content: string | Array<MessageBlock>;
+  [member: string]: unknown;
+}
+
 export interface InputTokens {
   object: "response.input_tokens";
   input_tokens: number;
@@ -1288,6 +1299,18 @@ export interface MessagesAnswer {
   stop_reason: string | null;
   stop_sequence: string | null;
   usage: MessagesUsage;
+  [member: string]: unknown;
+}
+
+export interface MessagesBody {
+  model?: string;
+  messages: Array<InputMessage>;
+  max_tokens?: number | null;
+  system?: string | Array<MessageBlock> | null;
+  stream?: boolean | null;
+  /** The client's own tools. */
+  tools?: Array<Record<string, unknown>>;
+  toolyard?: ToolyardOptions | null;
   [member: string]: unknown;
 }
 
@@ -1861,7 +1884,14 @@ export interface ResponseObject {
   status: string;
   model: string;
   output: Array<Record<string, unknown>>;
-  usage?: Record<string, unknown> | null;
+  usage?: ResponseUsage | null;
+  [member: string]: unknown;
+}
+
+export interface ResponseUsage {
+  input_tokens: number;
+  output_tokens: number;
+  total_tokens: number;
   [member: string]: unknown;
 }
 
@@ -1874,8 +1904,8 @@ export interface ResponsesRequest {
   store?: boolean | null;
   background?: boolean | null;
   previous_response_id?: string | null;
-  /** An id, or an object with `id`. */
-  conversation?: string | Record<string, unknown> | null;
+  /** An id, or an object with it. */
+  conversation?: string | ConversationName | null;
   tools?: Array<Record<string, unknown>> | null;
   [member: string]: unknown;
 }

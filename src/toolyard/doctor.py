@@ -43,8 +43,6 @@ from toolyard.workspace.search.ripgrep import find_ripgrep
 from toolyard.yard.chat import DEFAULT_URL
 from toolyard.yard.yard import Yard
 
-_WAITING = (PluginState.NEEDS_REVIEW, PluginState.CHANGED)
-
 
 class CheckStatus(StrEnum):
     OK = "ok"
@@ -188,7 +186,7 @@ def _check_decision(waiting: Sequence[Plugin], own_command: OwnCommand) -> Itera
 def _check_plugins(plugins: Sequence[Plugin], own_command: OwnCommand) -> Iterator[Check]:
     """Yield a check for each plugin that cannot be used although it is meant to be, and one for all others."""
     ready = 0
-    yield from _check_decision([one for one in plugins if one.installation and one.state in _WAITING], own_command)
+    yield from _check_decision([one for one in plugins if one.installation and one.waits], own_command)
     for plugin in plugins:
         fix = ""
         name, reason = plugin.name, plugin.reason

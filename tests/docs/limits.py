@@ -4,9 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from toolyard.engine import assistants, audit, conversations, idempotency, retention, rules, schedules
+from toolyard.engine import assistants, audit, conversations, idempotency, responses, retention, rules, schedules
 from toolyard.engine.schedule_time import MAX_PREVIEWED
 from toolyard.gateway import chats, offer
+from toolyard.gateway.protocols.responses import response_turns
 from toolyard.gateway.providers.answer import Limits as ProviderLimits
 from toolyard.gateway.reply import streamed_reply
 from toolyard.gateway.tool_calls import jobs, native_calls
@@ -26,6 +27,7 @@ from toolyard.settings import Settings
 from toolyard.storage import backup_archive
 from toolyard.tools import grep, ls, project_files, validation, web_fetch
 from toolyard.web import idempotency as idempotency_keys
+from toolyard.web.routes import responses_socket
 from toolyard.web.security import keys, sessions
 from toolyard.web.server import health, listener
 from toolyard.workspace import document, folder_listing, safe_fetch
@@ -167,6 +169,10 @@ def list_rows(server: Mapping[str, Any]) -> dict[str, list[Row]]:
             Row("remembered tool results added to one request", _bytes(server["remembered_request_bytes"])),
             Row("tool results are remembered for", _seconds(server["remembered_seconds"])),
             Row("stored conversation", _bytes(conversations.MAX_BYTES)),
+            Row("stored response", _bytes(responses.MAX_STORED)),
+            Row("stored responses that follow one another", _count(responses.MAX_CHAIN)),
+            Row("their items", _bytes(responses.MAX_HISTORY)),
+            Row("background responses whose events can be followed again", _count(response_turns.MAX_BACKGROUND)),
             Row("stored conversations of one key", _count(conversations.MAX_PER_CALLER)),
             Row(
                 "characters of a conversation that a search looks at, the newest",
@@ -194,6 +200,8 @@ def list_rows(server: Mapping[str, Any]) -> dict[str, list[Row]]:
             Row("events that wait for a slow WebSocket", _count(server["websocket_messages"])),
             Row("size of these events", _bytes(server["websocket_bytes"])),
             Row("message of a WebSocket client", _bytes(server["websocket_message_bytes"])),
+            Row("the same, at `/v1/responses`", _bytes(server["chat_body_bytes"])),
+            Row("requests of Responses that wait on a WebSocket", _count(responses_socket.MAX_WAITING)),
             Row("messages of a WebSocket client in a second", _count(server["websocket_messages_per_second"])),
             Row("ping of a WebSocket", _seconds(server["websocket_ping_seconds"])),
             Row("log lines that wait to be written", _count(server["log_lines"])),

@@ -197,8 +197,9 @@ def test_calls_of_ours_that_are_sent_back_are_calls_with_their_results() -> None
     said = [
         {"type": "text", "text": ""},
         *(use("a", "a.md"), use("b", "b.md"), result("a", "A"), result("b", "B")),
-        *({"type": "text", "text": "Now c."}, use("c", "c.md")),
-        *({"type": "text", "text": "All read."}, theirs),
+        *({"type": "text", "text": "Now c."}, use("c", "c.md"), use("d", "d.md")),
+        *(result("c", "C"), {"type": "text", "text": "All read."}, result("d", "D"), theirs),
+        *(use("waits", "e.md"), {"type": "text", "text": "It waits."}),
     ]
     asked = read(USER, {"role": "assistant", "content": said}, USER)
     messages: Any = asked.body["messages"]
@@ -207,10 +208,16 @@ def test_calls_of_ours_that_are_sent_back_are_calls_with_their_results() -> None
         ("assistant", "", 2),
         ("tool", "A", 0),
         ("tool", "B", 0),
-        ("assistant", [{"type": "text", "text": "Now c."}, {"type": "text", "text": "All read."}, native(theirs)], 1),
-        ("tool", "(no result)", 0),
+        ("assistant", "Now c.", 2),
+        ("tool", "C", 0),
+        ("tool", "D", 0),
+        (
+            "assistant",
+            [{"type": "text", "text": "All read."}, native(theirs), {"type": "text", "text": "It waits."}],
+            0,
+        ),
     ]
-    assert asked.own_calls == frozenset({("a", "Read"), ("b", "Read"), ("c", "Read")})
+    assert asked.own_calls == frozenset((id_, "Read") for id_ in "abcd")
     assert read().own_calls is None
 
 
@@ -272,6 +279,9 @@ def test_a_request_is_the_same_whether_streamed_or_not_and_whatever_is_billed() 
         (True, BILLING), (None, {"type": "text", "text": "x-anthropic-billing-header: other"}),
     ))  # fmt: skip
     assert one.identity == other.identity
+    omitted = {"type": "adaptive", "display": "omitted"}  # Claude Code leaves it out after an error
+    assert read(thinking=omitted, max_tokens=32_000).identity == read(thinking={"type": "adaptive"}).identity
+    assert read(USER, USER).identity != read(USER).identity
     assert (one.is_streamed, other.is_streamed) == (True, False)
     session = read(headers={"x-claude-code-session-id": "s1"})
     assert session.conversation == "s1"

@@ -1,6 +1,7 @@
 """Anthropic's Messages through the gateway: the official client, and the same turn streamed and in one piece."""
 
 import asyncio
+import dataclasses
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -412,3 +413,26 @@ async def test_a_title_gets_nothing_of_ours_and_a_turn_of_claude_code_its_own_to
     assert json.loads(text_of(title)) == {"title": "Hi"}
     assert asked[:2] == [[], ["weather"]]
     assert {"weather", "Say"} <= set(asked[2])
+
+
+@pytest.mark.requirement("anthropic:waits", "repeat:approval", "repeat:told")
+@pytest.mark.parametrize("servers", [[], [SERVER]], ids=["lines", "blocks"])
+async def test_an_answer_in_one_piece_says_what_it_waits_for_and_the_same_request_goes_on(
+    tmp_path: Path, servers: list[Any]
+) -> None:
+    block = request("Write", path="a.txt", content="x")
+    answers = replies(f"I write.\n{block}\n", "Written.", "I see.")
+    async with gateway(tmp_path, answers, served=True) as one, asyncio.timeout(60):
+        one.chat.rules = dataclasses.replace(one.chat.rules, approval_wait_s=0.05)
+        early = await ask(one, stream=False, mcp_servers=servers)
+        (waiting,) = early["toolyard"]["approvals"]
+        assert text_of(early).count(f"approval allow {waiting['id']}") == 1
+        assert text_of(early).endswith("send the same request again within 10 minutes: it goes on from here.\n")
+        going_on = asyncio.create_task(ask(one, stream=True, mcp_servers=servers))
+        await one.yard.state.approvals.answer(waiting["id"], allowed=True, by="key:me")
+        assert text_of(await going_on).endswith("Written.")
+        again = [*HI, {"role": "assistant", "content": early["content"]}, {"role": "user", "content": "And now?"}]
+        await ask(one, stream=False, messages=again, mcp_servers=servers)
+        assert len(one.upstream.bodies) == 3
+        told = json.dumps(one.upstream.bodies[-1]["messages"])
+        assert "Created" in told or "Wrote" in told

@@ -9,6 +9,8 @@ import pytest
 from tests.gateway.response_events import ask, check_events, post, stream
 from tests.gateway.serving import gateway, request
 from tests.gateway.upstream import DONE, Script, chunk, completion, replies, says, streamed
+from toolyard.gateway.protocols.chat_body import as_list
+from toolyard.gateway.protocols.responses.client_request import parse_request
 
 BLOCK = request(text="hello")
 TOOLS: Any = [{"type": "function", "name": name, "parameters": {}} for name in ("one", "two")]
@@ -126,15 +128,14 @@ async def test_reasoning_is_an_item_before_the_text_and_goes_back_as_it_came(tmp
     ]
     async with gateway(tmp_path, scripts, served=True) as one:
         lasts = [check_events(await stream(one.url, {"input": f"Hi {number}"})) for number in range(3)]
-        for last in lasts:
-            await stream(one.url, {"input": [*last["output"], {"role": "user", "content": "And?"}]})
-        back = [body["messages"][0] for body in one.upstream.bodies[3:]]
+    back: list[Any] = [as_list(parse_request({"input": last["output"]}).body["messages"])[0] for last in lasts]
     assert [[item["type"] for item in last["output"]] for last in lasts] == [["reasoning", "message"]] * 3
     assert lasts[0]["output"][0]["content"] == [{"type": "reasoning_text", "text": "Let me think."}]
     assert lasts[2]["output"][0] == {
         "id": "rs_1", "type": "reasoning", "summary": [{"type": "summary_text", "text": "Short."}],
         "encrypted_content": "gAAA",
     }  # fmt: skip
+    assert back[0]["reasoning_content"] == "Let me think."
     assert back[1]["reasoning_details"] == [{**kind, "text": "Hm.", "signature": "s=="}]
     assert back[2]["reasoning_details"] == [summary, sealed]
 

@@ -16,6 +16,7 @@ from tests.fakes import FakeClock
 from tests.waiting import wait_for_value
 from toolyard.cli import toolyard
 from toolyard.config import HOST_FILE, load_config
+from toolyard.engine.prompts import Prompts
 from toolyard.errors import ConfigError, UsageError
 from toolyard.importing.vcp import CALLER, ImportReport, VcpImport
 from toolyard.protocol.records.task_record import TaskState, write_result
@@ -141,7 +142,7 @@ async def test_what_it_takes_what_it_leaves_and_why(install: Path, home: Home) -
     before = prints(install)
     took, left = names(await home.take(install, trust=True))
     assert took == {
-        "EchoTool", "OffTool", "VarHttpUrl", "DEFAULT_TIMEZONE", "PowerShellExecutor:run::SilentReject",
+        "EchoTool", "OffTool", "VarHttpUrl", "VarUser", "DEFAULT_TIMEZONE", "PowerShellExecutor:run::SilentReject",
         "task-1-a.json", "Wan2.1-Gen-req-abc.json", "EchoTool-7.json",
     }  # fmt: skip
     assert "Node process" in left["Hub"]
@@ -150,7 +151,6 @@ async def test_what_it_takes_what_it_leaves_and_why(install: Path, home: Home) -
     assert "no manifest" in left["notes"]
     assert "secret" in left["API_Key"]
     assert "EchoTool" in left["Image_Key"]
-    assert "no plugin" in left["VarUser"]
     assert "asks first" in left["EchoTool"]
     assert "not in the future" in left["task-2-b.json"]
     assert "no tool called 'Hub'" in left["task-3-c.json"]
@@ -276,7 +276,8 @@ async def test_a_second_import_takes_nothing_twice(install: Path, home: Home) ->
     await home.take(install, trust=True)
     first = (home.home / HOST_FILE).read_text()
     took, left = names(await home.take(install, trust=True))
-    assert took == {"VarHttpUrl", "DEFAULT_TIMEZONE"}
+    assert took == set()
+    assert "already" in left["VarHttpUrl"]
     assert (home.home / HOST_FILE).read_text() == first
     assert "already" in left["task-1-a.json"]
     async with home.yard() as yard:
@@ -341,20 +342,20 @@ async def test_a_plugin_with_requirements_is_told_how_to_install_them(install: P
 async def test_a_variable_is_named_by_a_whole_word_only_and_what_the_host_sets_is_left(
     install: Path, home: Home
 ) -> None:
-    more = "VarHttp=http://x\nVar.Http.Url=1\nPROJECT_BASE_PATH=/there\n"
+    more = "HttpUrl=http://x\nVar.Http.Url=1\nPROJECT_BASE_PATH=/there\n"
     (install / "config.env").write_text(CONFIG + more)
     (install / "Plugin/Echo/echo.py").write_text(f"{ECHO}# Var.Http.Url, PROJECT_BASE_PATH\n")
     took, left = names(await home.take(install, dry=True))
     assert {"VarHttpUrl", "Var.Http.Url"} <= took
-    assert "no plugin" in left["VarHttp"]
+    assert "no plugin" in left["HttpUrl"]
     assert "sets it itself" in left["PROJECT_BASE_PATH"]
 
 
 def test_the_report_says_a_reason_once_for_all_that_share_it(install: Path, home: Home) -> None:
-    (install / "config.env").write_text("VarOne=1\nVarTwo=2\nVarThree=3\n")
+    (install / "config.env").write_text("KeptOne=1\nKeptTwo=2\nKeptThree=3\n")
     where = ["--project", str(home.project), "--home", str(home.home)]
     done = CliRunner().invoke(toolyard, [*where, "import", "vcp", str(install), "--dry-run"])
-    assert "  variable  VarOne, VarTwo, VarThree: no plugin that was taken names it\n" in done.output
+    assert "  variable  KeptOne, KeptTwo, KeptThree: no plugin that was taken names it\n" in done.output
 
 
 def test_the_command_reports_as_json_and_refuses_other_folders(install: Path, home: Home) -> None:
@@ -368,6 +369,28 @@ def test_the_command_reports_as_json_and_refuses_other_folders(install: Path, ho
     assert report["dry_run"] is True
     with pytest.raises(UsageError, match="no folder called Plugin"):
         read_installation(home.project)
+
+
+async def test_agents_and_variables_of_prompts_come_along_once(install: Path, home: Home) -> None:
+    for folder in ("Agent", "TVStxt"):
+        (install / folder).mkdir()
+    (install / "agent_map.json").write_text('{"Nova": "nova.txt", "Gone": "gone.txt"}')
+    (install / "Agent/nova.txt").write_text("You are Nova, and I am {{VarUser}}. {{TarRules}}")
+    (install / "TVStxt/rules.txt").write_text("Be kind.")
+    with (install / "config.env").open("a") as settings:
+        settings.write("TarRules=rules.txt\n")
+    took, left = names(await home.take(install))
+    assert {"Nova", "TarRules", "VarUser"} <= took
+    assert "cannot be read" in left["Gone"]
+    found = Prompts(home.home, home.project).list_prompts()
+    assert {name: found[name].text for name in ("Nova", "TarRules", "VarUser")} == {
+        "Nova": "You are Nova, and I am {{VarUser}}. {{TarRules}}", "TarRules": "Be kind.", "VarUser": "说话的人"
+    }  # fmt: skip
+    (home.home / "prompts/Nova.txt").write_text("mine")
+    again, left = names(await home.take(install))
+    assert not {"Nova", "TarRules", "VarUser"} & again
+    assert "already" in left["Nova"]
+    assert (home.home / "prompts/Nova.txt").read_text() == "mine"
 
 
 DIARY = """

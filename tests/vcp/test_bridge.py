@@ -3,6 +3,7 @@
 import asyncio
 import os
 import signal
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -14,7 +15,7 @@ from tests.waiting import wait_until
 from toolyard.config import load_config
 from toolyard.confinement.level import measure_confinement
 from toolyard.confinement.profile import Profile
-from toolyard.protocol.access import ConfinementLevel
+from toolyard.protocol.access import AccessChoice, ConfinementLevel
 from toolyard.protocol.envelope import ErrorCode, Reason
 from toolyard.protocol.tool import Origin
 from toolyard.vcp.bridge import connection as connections
@@ -426,3 +427,55 @@ async def test_an_error_keeps_what_the_plugin_said_beside_it(tree: Tree) -> None
     assert envelope.error is not None
     assert envelope.error.message == "why"
     assert envelope.data["code"] == 7
+
+
+@pytest.mark.requirement("vcp:bridge:call")
+async def test_no_answer_is_lost_when_many_calls_run_at_once(tree: Tree) -> None:
+    tree.add("Big", make_plugin("return { number: args.number, text: 'x'.repeat(1 << 20) };"))
+    async with tree.open() as opened:
+        outcomes = await asyncio.gather(*(opened.call("Big", number=number) for number in range(64)))
+    assert [one.envelope.data.get("number") for one in outcomes] == list(range(64))
+
+
+@pytest.mark.requirement("vcp:bridge:call")
+async def test_a_call_ends_at_the_time_limit_of_its_manifest(tree: Tree) -> None:
+    tree.add("Slow", make_plugin("await new Promise(() => {});"), communication={"protocol": "direct", "timeout": 200})
+    tree.add("Good")
+    async with tree.open() as opened:
+        envelope = (await opened.call("Slow")).envelope
+        assert envelope.error is not None
+        assert envelope.error.code is ErrorCode.TIMEOUT
+        assert (await opened.call("Good")).envelope.error is None
+
+
+@pytest.mark.requirement("vcp:bridge:confined")
+@pytest.mark.skipif(not CONFINED, reason="this machine confines nothing")
+@pytest.mark.parametrize("after", ["return [];", "throw new Error('it failed');"])
+async def test_what_a_call_was_kept_from_stands_in_its_result_though_it_swallowed_the_error(
+    tree: Tree, after: str
+) -> None:
+    write = "await require('fs').promises.writeFile('Plugin.js', '').catch(() => {});"
+    tree.add("Quiet", make_plugin(f"if (args.quiet) return 1; {write} {after}"))
+    async with tree.open() as opened:
+        for _ in range(2):  # each call says it, not the first alone
+            envelope = (await opened.call("Quiet")).envelope
+            assert str(tree.root / "Plugin.js") in envelope.text
+        assert "Plugin.js" not in (await opened.call("Quiet", quiet=1)).envelope.text
+
+
+@pytest.mark.requirement("vcp:bridge:only")
+async def test_a_plugin_that_may_reach_nothing_is_not_loaded_beside_others(tmp_path: Path) -> None:
+    tree = Tree(tmp_path, trusted=False)
+    for name in ("Strict", "Usual"):
+        tree.add(name, f"require('fs').writeFileSync('dailynote/{name}', '');" + ECHO)
+    async with tree.open() as opened:
+        plugins = opened.yard.plugins
+        for name, access in (("Strict", AccessChoice.STRICT), ("Usual", AccessChoice.INSTALLATION)):
+            plugin = plugins.plugins.get(name)
+            assert plugin is not None
+            reviewed = plugins.review(plugin)
+            plugins.allow(replace(reviewed, review=replace(reviewed.review, access=access)))
+        plugins.plugins.refresh()
+        assert (await opened.call("Usual")).envelope.error is None
+        assert (await opened.call("Strict")).envelope.context["reason"] == Reason.DENIED
+    assert os.listdir(tree.root / "dailynote") == ["Usual"]

@@ -75,29 +75,29 @@ def trees(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 
 @pytest.fixture(scope="module")
-def asked(trees: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory) -> Asked:
-    """What the bridge has loaded, and what its tools answer."""
+def answers(trees: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory) -> Asked:
+    """The plugins that the bridge has loaded, and what its tools answer."""
     return asyncio.run(_ask_bridge(trees[1], tmp_path_factory.mktemp("place")))
 
 
 @pytest.mark.requirement("vcp:bridge:same-answers")
-def test_every_such_plugin_of_a_real_tree_is_loaded_or_listed(trees: tuple[Path, Path], asked: Asked) -> None:
+def test_every_such_plugin_of_a_real_tree_is_loaded_or_listed(trees: tuple[Path, Path], answers: Asked) -> None:
     names = {json.loads(file.read_text("utf-8-sig"))["name"] for file in trees[1].glob("Plugin/*/plugin-manifest.json")}
-    inventory = asked[0]
+    inventory = answers[0]
     assert inventory.plugins.keys() == names
     wrong = {name: one.problem for name, one in inventory.plugins.items() if one.problem or not one.is_loaded}
     assert wrong.keys() <= NOT_LOADED.keys(), wrong
 
 
 @pytest.mark.requirement("vcp:bridge:same-answers")
-def test_its_calls_are_answered_as_in_vcptoolbox(trees: tuple[Path, Path], asked: Asked, tmp_path: Path) -> None:
-    there, here = _ask_vcptoolbox(trees[0], tmp_path), asked[1]
-    answers = [
+def test_its_calls_are_answered_as_in_vcptoolbox(trees: tuple[Path, Path], answers: Asked, tmp_path: Path) -> None:
+    there, here = _ask_vcptoolbox(trees[0], tmp_path), answers[1]
+    compared = [
         (name, arguments, [text for text in find_differences(name, one, other, trees) if text not in _NOT_COMPARED])
         for (name, arguments), one, other in zip(CALLS, there, here, strict=True)
         if name not in NOT_LOADED
     ]
-    different = [one for one in answers if one[2]]
+    different = [one for one in compared if one[2]]
     assert not different, "\n".join(map(str, different))
     assert sum(one.status == "success" for one in here) > len(CALLS) / 3
 

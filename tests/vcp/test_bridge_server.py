@@ -90,7 +90,10 @@ async def test_services_run_from_the_start_of_a_server_and_give_placeholders(tre
 
 
 @pytest.mark.requirement("vcp:bridge:server")
-async def test_a_plugin_reaches_this_server_with_the_key_that_it_was_given(tree: Tree, tmp_path: Path) -> None:
+@pytest.mark.parametrize("network", ["", "strict_network = true"])
+async def test_a_plugin_reaches_this_server_with_the_key_that_it_was_given(
+    tree: Tree, tmp_path: Path, network: str
+) -> None:
     code = """
     const http = require("http");
     module.exports = { processToolCall: (args) => new Promise((resolve, reject) => {
@@ -101,6 +104,7 @@ async def test_a_plugin_reaches_this_server_with_the_key_that_it_was_given(tree:
       }).on("error", reject);
     }) };"""
     tree.add("Asks", code)
+    tree.settings(network)
     async with run_server(tmp_path, settings=tree.config) as running:
         codes = [
             (await running.post("/v1/tools/Asks", {"path": path})).json["data"]["code"]

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,8 @@ from toolyard.confinement.level import measure_confinement
 from toolyard.confinement.profile import Profile
 from toolyard.confinement.start import can_enter_directly, can_enter_with_program
 from toolyard.errors import UsageError
+from toolyard.plugins.long_work.static_plugins import StaticValues
+from toolyard.plugins.process.process_output import LogStream
 from toolyard.protocol.access import ConfinementLevel
 from toolyard.protocol.tool import Outcome
 from toolyard.vcp.installation import read_installation
@@ -147,6 +150,23 @@ async def test_it_reads_the_same_keys_in_the_file_and_no_secret_of_a_sibling(tmp
 
 
 @confined
+@pytest.mark.requirement("vcp:settings-view")
+async def test_a_file_that_is_replaced_between_warm_calls_is_hidden_as_before(tmp_path: Path, tree: Path) -> None:
+    allow(tmp_path, tree)
+    (tree / "config.env.backup").write_text("API_Key=an-old-secret\n")
+    async with Yard(load_config(tmp_path, tmp_path / "home", vcp=tree)) as yard:
+        for number in range(4):
+            new = tree / "new.env"
+            new.write_text(f"API_Key=secret-{number}\nWeatherCity=City {number}\n")
+            new.replace(tree / "config.env")
+            arguments = {"read": ["config.env", "config.env.backup"]}
+            outcome = await yard.calls.settle(yard.calls.request("Show", arguments))
+            shown = json.dumps(outcome.envelope.data["read"])
+            assert "secret" not in shown
+            assert f"City {number}" in shown or "PermissionError" in shown
+
+
+@confined
 @pytest.mark.requirement("vcp:access")
 async def test_a_plugin_reads_the_tree_and_writes_what_plugins_share(tmp_path: Path, tree: Path) -> None:
     allow(tmp_path, tree)
@@ -196,6 +216,25 @@ async def test_a_result_says_what_its_plugin_was_kept_from_and_swallowed(tmp_pat
     assert envelope.context["refused_paths"] == [str(tree / "server.js")]
     assert f"Its access does not include {tree}/server.js" in envelope.text
     assert "plugin allow Show --access wide" in envelope.text
+
+
+@confined
+@pytest.mark.requirement("vcp:no-silent-refusals")
+async def test_the_log_of_a_plugin_says_it_too_also_of_a_static_one(tmp_path: Path, tree: Path) -> None:
+    code = "import os\ntry: open(os.environ['PROJECT_BASE_PATH'] + '/new', 'w')\nexcept OSError: print('empty')"
+    add_plugin(tree, "Fills", code, pluginType="static", capabilities={
+        "systemPromptPlaceholders": [{"placeholder": "{{Fills}}"}]
+    })  # fmt: skip
+    allow(tmp_path, tree)
+    async with Yard(load_config(tmp_path, tmp_path / "home", vcp=tree)) as yard:
+        host = yard.plugins.host
+        plugin = yard.plugins.plugins.get("Fills")
+        assert plugin is not None
+        assert plugin.manifest is not None
+        statics = StaticValues(host, yard.state.store, lambda: datetime.now(UTC))
+        assert await statics.update(plugin, plugin.manifest) == "empty"
+        notes = [entry.text for entry in host.logs["Fills"].entries if entry.stream is LogStream.NOTE]
+        assert notes == [f"Its access does not include {tree}/new, which it tried to reach."]
 
 
 @confined

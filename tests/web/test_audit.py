@@ -31,6 +31,8 @@ HARMLESS_PREFIXES = (
     *(
         "/v1/chat",
         "/v1/conversations",
+        "/v1/responses",
+        "/v1/messages",
         "/v1/assistants",
         "/v1/attachments",
         "/v1/tools",

@@ -159,6 +159,8 @@ def _print_start(common: CommonOptions, server: "Server", *, shows_qr: bool) -> 
     if public_url:
         click.echo(f"People reach it at {public_url}")
     warn_about_broken(common, server.yard.plugins)
+    if server.config.vcp:
+        _print_waiting(server, server.config.vcp)
     _print_remote(server, public_url)
     if server.is_first_start and sys.stdout.isatty() and not common.quiet:
         click.echo(f"The key: {server.key}")
@@ -171,6 +173,14 @@ def _print_start(common: CommonOptions, server: "Server", *, shows_qr: bool) -> 
         )
     if shows_qr:
         print_qr_code(server.make_login_link(server.remote_url), "Scan this code once to sign in on a phone:")
+
+
+def _print_waiting(server: "Server", installation: Path) -> None:
+    """Say how many plugins of a VCPToolBox installation wait for a decision, and how it is taken."""
+    waiting = sum(plugin.waits for plugin in server.yard.plugins.plugins.all if plugin.installation)
+    if waiting:
+        command = server.config.own_command.for_home.format("vcp allow", str(installation))
+        click.echo(f"{waiting} plugins of the installation wait for your decision: {command}")
 
 
 def _print_remote(server: "Server", public_url: str | None) -> None:

@@ -16,15 +16,13 @@ from toolyard.cli.common_options import CommandGroup, CommonOptions, common_opti
 from toolyard.cli.table import print_table
 from toolyard.config import Config
 from toolyard.errors import ToolyardError, UsageError
-from toolyard.plugins.package.plugin import Origin, Plugin, PluginState
+from toolyard.plugins.package.plugin import Origin, Plugin
 from toolyard.plugins.package.review import PluginReview
 from toolyard.protocol.manifests.safe_text import escape_unprintable
 from toolyard.vcp.check import Finding, Part, Verdict, check_installation, list_needs
 from toolyard.vcp.dependencies import install_needs
 from toolyard.vcp.installation import read_installation
 from toolyard.yard.yard import Yard
-
-_WAITING = (PluginState.NEEDS_REVIEW, PluginState.CHANGED)
 
 
 @click.group("vcp", cls=CommandGroup, short_help="Use a VCPToolBox installation in place.")
@@ -145,7 +143,7 @@ async def _allow(common: CommonOptions, folder: str | None, *, yes: bool) -> Non
     async with Yard(load_installation_config(common, folder)) as yard:
         source = yard.plugins
         own = [plugin for plugin in source.plugins.all if plugin.origin is Origin.VCP]
-        waiting = [plugin for plugin in own if plugin.state in _WAITING and plugin.fingerprint]
+        waiting = [plugin for plugin in own if plugin.waits and plugin.fingerprint]
         reviews = [source.review(plugin) for plugin in waiting if plugin.fingerprint and plugin.fingerprint.digest]
         asks = sys.stdin.isatty() and not common.json
         if reviews and not common.json and (not common.quiet or asks):

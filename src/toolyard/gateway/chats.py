@@ -79,7 +79,7 @@ class Chat:
     ) -> None:
         """Without ``turns`` what has run is forgotten with this process. ``assistants`` are models as well."""
         self.upstreams, self.offer_policy, self.rules = upstreams, offer_policy, rules
-        self._ports, self._turns, self._assistants = ports, turns, assistants
+        self._ports, self._turns, self._assistants, self.mask = ports, turns, assistants, ports.tools.mask
         self._planner = TurnPlanner(texts=texts, offer_policy=offer_policy, ports=ports, has_nonce=rules.nonce)
         self._logs = TurnLogs()
         self.is_stopping = False  # the server ends what still runs

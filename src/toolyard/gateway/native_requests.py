@@ -17,15 +17,15 @@ from toolyard.protocol.records.assistant_record import ReplyForm
 from toolyard.provider_settings import ProviderProtocol
 
 
-async def is_plain(chat: Chat, asked: ClientRequest, protocol: ProviderProtocol) -> bool:
+async def is_plain(chat: Chat, request: ClientRequest, protocol: ProviderProtocol) -> bool:
     """Return whether a request needs no turn: it involves no tool, and its provider speaks ``protocol``.
 
     Raises ChatFailed.
     """
-    options = parse_options(asked, chat.rules.show)
-    model, alias = split_alias(str(asked.body.get("model") or ""))
-    choice = choose_offer(options.offer, alias, asked.key_offer, chat.offer_policy.default_mode)
-    messages = asked.body.get("messages")
+    options = parse_options(request, chat.rules.show)
+    model, alias = split_alias(str(request.body.get("model") or ""))
+    choice = choose_offer(options.offer, alias, request.key_offer, chat.offer_policy.default_mode)
+    messages = request.body.get("messages")
     needs_turn = bool(options.chat or options.handle) or options.reply is not ReplyForm.TEXT
     if needs_turn or model.startswith(PREFIX) or chat.has_installed_prompts:
         return False

@@ -7,7 +7,9 @@ written at all.
 
 import json
 import os
+import re
 import stat
+import tomllib
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -23,13 +25,14 @@ from toolyard.dialects.vcp_install import (
     read_result_name,
     read_timed_task,
 )
+from toolyard.engine import prompts
 from toolyard.engine.clock import Clock, SystemClock
 from toolyard.engine.runner import check_call
 from toolyard.errors import ToolyardError
 from toolyard.message import Message
 from toolyard.own_command import OwnCommand
 from toolyard.plugins.package.code_names import find_packages, find_words, mentions_variable
-from toolyard.plugins.package.config_env import is_secret_name, parse_config
+from toolyard.plugins.package.config_env import is_secret, is_secret_name, parse_config
 from toolyard.plugins.package.environment import HOST_KEYS, RESERVED
 from toolyard.plugins.package.install import install_plugin
 from toolyard.plugins.package.plugin import Origin
@@ -44,11 +47,12 @@ from toolyard.protocol.records.task_record import KIND, Task, is_valid_id, state
 from toolyard.protocol.store import Query
 from toolyard.protocol.tool import Origin as CallOrigin
 from toolyard.protocol.tool import ToolCall
-from toolyard.vcp.installation import Installation
-from toolyard.workspace.home_folder import make_private_folder
+from toolyard.vcp.installation import Installation, read_bytes
+from toolyard.workspace.home_folder import make_private_folder, write_private_file
 from toolyard.yard.yard import Yard
 
 CALLER = "import:vcp"
+_IN_PROMPTS = re.compile(r"(?:Tar|Var)(?:_|[A-Z0-9])")
 _RUNS_HERE = (PluginType.SYNCHRONOUS, PluginType.ASYNCHRONOUS, PluginType.STATIC)
 
 
@@ -58,6 +62,7 @@ class ItemKind(StrEnum):
     SCHEDULE = "schedule"
     TASK = "task"
     VARIABLE = "variable"
+    PROMPT = "prompt"
     FILE = "file"
 
 
@@ -101,6 +106,7 @@ class VcpImport:
         if not self.dry:
             self._link_shared_folders({manifest.name for manifest in manifests.values()})
         self._import_variables(report, manifests)
+        self._import_prompts(report)
         await self._import_rules(report)
         await self._import_timed_tasks(report)
         await self._import_results(report, {manifest.name for manifest in manifests.values()})
@@ -192,6 +198,7 @@ class VcpImport:
             report.leave(ItemKind.FILE, CONFIG, problem)
         sources = {manifest.name: (manifest, find_words(folder)) for folder, manifest in manifests.items()}
         shared: dict[str, str] = {}
+        known = parse_config((read_bytes(self.yard.config.home / HOST_FILE) or b"").decode("utf-8", "replace")).values
         for name, value in variables.items():
             users = [plugin for plugin, (_, words) in sources.items() if mentions_variable(words, name)]
             if name in RESERVED:
@@ -201,16 +208,69 @@ class VcpImport:
             ):
                 hint = f": write it into the {CONFIG} of {', '.join(users)}" if users else ""
                 report.leave(ItemKind.VARIABLE, name, f"it looks like a secret, which plugins do not share{hint}")
+            elif not users and _IN_PROMPTS.match(name) and not is_secret(name, value):
+                continue  # see the prompts
             elif not users:
                 report.leave(ItemKind.VARIABLE, name, "no plugin that was taken names it")
             else:
                 shared[name] = value
-                report.take(ItemKind.VARIABLE, name, f"for {', '.join(users)}")
+                if name in known:
+                    report.leave(ItemKind.VARIABLE, name, f"it is in {HOST_FILE} already")
+                else:
+                    report.take(ItemKind.VARIABLE, name, f"for {', '.join(users)}")
                 for plugin in users:
                     if name not in {key.name for key in sources[plugin][0].config}:
                         report.shared_keys.setdefault(plugin, []).append(name)
         if shared and not self.dry:
             _write_variables(self.yard.config.home / HOST_FILE, shared)
+
+    # --- prompts ---
+
+    def _import_prompts(self, report: ImportReport) -> None:
+        """Import agents, texts and variables of prompts into the prompts of the home, under their names."""
+        folder = self.yard.config.home / prompts.FOLDER
+        known = {path.stem for path in folder.glob("*.*")}
+        texts = dict(self.source.agents)
+        variables: dict[str, str] = {}
+        for name, value in self.source.variables.items():
+            if not _IN_PROMPTS.match(name) or is_secret(name, value):
+                continue
+            if value.endswith(".txt"):
+                texts[name] = self.source.text_folder / value
+            else:
+                variables[name] = value
+        for name, file in texts.items():
+            text = read_bytes(file)
+            if text is None or not prompts.NAME.fullmatch(name):
+                report.leave(ItemKind.PROMPT, name, f"{file} cannot be read" if text is None else "it is no name here")
+            elif name in known:
+                report.leave(ItemKind.PROMPT, name, "there is a prompt of this name already")
+            else:
+                if not self.dry:
+                    make_private_folder(folder)
+                    (folder / f"{name}.txt").write_bytes(text)
+                report.take(ItemKind.PROMPT, name)
+        self._import_prompt_variables(report, folder / prompts.VARIABLES, variables)
+
+    def _import_prompt_variables(self, report: ImportReport, file: Path, variables: dict[str, str]) -> None:
+        """Add variables to the file of the home; what its owner has written stays."""
+        before = file.read_text(encoding="utf-8") if file.exists() else ""
+        try:
+            known = tomllib.loads(before)
+        except tomllib.TOMLDecodeError as error:
+            report.leave(ItemKind.FILE, str(file), f"it is not valid TOML: {error}")
+            return
+        lines = []
+        for name, value in variables.items():
+            if name in known:
+                report.leave(ItemKind.PROMPT, name, "there is a prompt of this name already")
+            else:
+                lines.append(f"{json.dumps(name)} = {json.dumps(value)}\n")
+                report.take(ItemKind.PROMPT, name)
+        if lines and not self.dry:
+            make_private_folder(file.parent)
+            end = "\n" if before and not before.endswith("\n") else ""
+            write_private_file(file, (before + end + "".join(lines)).encode())
 
     # --- state ---
 

@@ -295,7 +295,11 @@ class PluginHost:
         make_data_folder(self.host_environment.home, name)
 
     def log_output(self, name: str, call_id: str, ring: StderrRing, noise: str = "", note: str = "") -> None:
-        self.logs.setdefault(name, StderrLog()).add(call_id, self.now(), ring, noise, note)
+        """Keep what a plugin printed beside its answer, with a note of what it was kept from."""
+        plugin = self.plugins.get(name)
+        refused = self.find_refused_paths(plugin, ring) if plugin else ()
+        notes = " ".join(filter(None, (note, describe_refusal(refused) if refused else "")))
+        self.logs.setdefault(name, StderrLog()).add(call_id, self.now(), ring, noise, notes)
 
     async def close(self) -> None:
         await self.async_runner.close()
@@ -416,9 +420,8 @@ class PluginTool:
         finally:
             progress.close()
             refused = self._host.find_refused_paths(plugin, ring)
-            notes = [LEFT_BEHIND] if report is not None and report.survivors_killed else []
-            notes += [describe_refusal(refused)] if refused else []
-            self._host.log_output(name, call.id, ring, "" if report is None else report.noise, " ".join(notes))
+            note = LEFT_BEHIND if report is not None and report.survivors_killed else ""
+            self._host.log_output(name, call.id, ring, "" if report is None else report.noise, note)
             if process is not None:
                 self._host.process_records.add(call.id, process, ring, report)
         try:

@@ -113,7 +113,7 @@ def _check_plugin(installed: InstalledPlugin, plugin: Plugin, home: Path) -> Fin
                 verdict=Verdict.NEEDS if hard or plugin.state is PluginState.MISSING_CONFIG else verdict,
                 why="; ".join(reasons) or (in_process if installed.is_in_process else ""),
                 needs=needs,
-                waits=plugin.state in (PluginState.NEEDS_REVIEW, PluginState.CHANGED),
+                waits=plugin.waits,
             )
         case PluginState.SHADOWED:
             why: str = Message("the built-in tool of this name answers: {reason}", reason=plugin.reason)

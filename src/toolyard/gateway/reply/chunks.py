@@ -184,6 +184,19 @@ def read_text(content: Json) -> str:
     return content if isinstance(content, str) else ""
 
 
+def only_text(chunk: JsonObject) -> str | None:
+    """Return the text of a chunk that holds nothing else."""
+    choices = chunk.get("choices")
+    if not isinstance(choices, list) or len(choices) != 1 or chunk.get("usage"):
+        return None
+    choice = choices[0]
+    delta = choice.get("delta") if isinstance(choice, dict) else None
+    if not isinstance(choice, dict) or not isinstance(delta, dict) or len(delta) != 1 or choice.get("finish_reason"):
+        return None
+    content = delta.get("content")
+    return content if isinstance(content, str) else None
+
+
 def to_events(name: str, body: bytes) -> list[bytes]:
     """Return a complete answer as the events of a stream, for a request that asked for one."""
     try:

@@ -12,7 +12,16 @@ from enum import Enum, auto
 from typing import Final
 
 from toolyard.gateway.faults import ChatFailed, ChatFault, describe_provider, unreadable_answer
-from toolyard.gateway.reply.chunks import DETAILS, Chunk, KeptDetails, KeptValue, add_usage, entry_bytes, read_text
+from toolyard.gateway.reply.chunks import (
+    DETAILS,
+    Chunk,
+    KeptDetails,
+    KeptValue,
+    add_usage,
+    entry_bytes,
+    only_text,
+    read_text,
+)
 from toolyard.gateway.reply.model_reply import ReplyContext, is_client_first, parse_object
 from toolyard.gateway.sse import data_of
 from toolyard.gateway.tool_calls.native_calls import NativeCalls
@@ -137,7 +146,7 @@ class StreamedReply:
                 break
             if not self._head.is_known:
                 self._head.learn(chunk)
-            content = _only_text(chunk) if self._looks else None
+            content = only_text(chunk) if self._looks else None
             if content is not None:
                 texts.append(content)
                 plain.append((chunk, event))
@@ -347,16 +356,3 @@ def _join(pieces: Iterable[str], usual: str) -> str:
             return "".join([usual[:at], piece, *rest])
         at += len(piece)
     return usual if at == len(usual) else usual[:at]
-
-
-def _only_text(chunk: JsonObject) -> str | None:
-    """Return the text of a chunk that holds nothing else."""
-    choices = chunk.get("choices")
-    if not isinstance(choices, list) or len(choices) != 1 or chunk.get("usage"):
-        return None
-    choice = choices[0]
-    delta = choice.get("delta") if isinstance(choice, dict) else None
-    if not isinstance(choice, dict) or not isinstance(delta, dict) or len(delta) != 1 or choice.get("finish_reason"):
-        return None
-    content = delta.get("content")
-    return content if isinstance(content, str) else None

@@ -88,7 +88,7 @@ class Rendering(Protocol):
 
     @property
     def keep_alive(self) -> bytes:
-        """What a stream sends while it has nothing else to say."""
+        """The piece that a stream sends while it has nothing else to say."""
 
     def open_stream(self, log: TurnLog) -> Writer: ...
 

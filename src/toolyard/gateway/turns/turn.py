@@ -53,7 +53,7 @@ class Turn:
         draws_work = plan.request.show is Show.EVENTS
         model = str(plan.request.body.get("model", ""))
         self.head = Head(f"chatcmpl-{plan.record.id}", int(plan.record.started), model, draws_work=draws_work)
-        self._mask = ports.tools.mask
+        self._mask, self._now = ports.tools.mask, ports.now
         self._memory = ports.memory if plan.request.show is not Show.RAW else None  # a raw answer has its rounds in it
         self._dialogue = Dialogue(plan, ports, self.head)
         self._work = ToolWork(plan, ports, self._dialogue)
@@ -237,7 +237,8 @@ class Turn:
             spent: JsonObject = reply.total_usage() if reply is not None else {}
             stop = self.head.chunk({}, "stop") | {"toolyard": {"type": ending.value}}
             last = [Chunk(stop | ({"usage": spent} if spent else {}))]
-        return Ended(ending, reply if isinstance(reply, UnstreamedReply) else None, last)
+        whole = reply if isinstance(reply, UnstreamedReply) else None
+        return Ended(ending, whole, last, self._now().timestamp())
 
     def _fail(self, fault: ChatFault) -> ChatFault:
         fault = fault.mask_secrets(self._mask)

@@ -116,6 +116,7 @@ class Ended:
     ending: Ending
     reply: UnstreamedReply | None = None
     chunks: list[Chunk] = field(default_factory=list)
+    at: float = 0.0  # for all who read it, and whenever they do
 
 
 @dataclass(frozen=True, slots=True)

@@ -263,7 +263,7 @@ class TurnLog:
                 raw = chunk.raw or event_of(chunk.data).removesuffix(END)
                 made.append(Entry(self.head, Delta([Chunk({}, raw)]), len(raw)))  # its bytes say it all
         if isinstance(event, Ended) and event.chunks:
-            event = Ended(event.ending)
+            event = Ended(event.ending, at=event.at)
         return made if isinstance(event, Delta) else [*made, Entry(self.head, event, _size_of(event))]
 
     def _drop_beginning(self) -> None:

@@ -14,6 +14,8 @@ as ``process.env.Key``; so the model provider's key goes to plugins that ask the
 it. Only files that the fingerprint covers are read: what a plugin writes gives it nothing.
 """
 
+import glob
+import hashlib
 import os
 import re
 import stat
@@ -28,6 +30,7 @@ from toolyard.plugins.package.config_env import edit_config, is_secret, parse_co
 from toolyard.plugins.package.plugin import CONFIG, Plugin
 from toolyard.workspace.home_folder import make_private_folder, write_private_file
 
+_EXAMPLE = f"{CONFIG}.example"
 VIEWS_FOLDER: Final = "vcp-views"
 PACKAGES_FOLDER: Final = "vcp-packages"  # npm packages that were installed for the plugins of an installation
 PYTHON_FOLDER: Final = "vcp-python"  # a virtual environment for them
@@ -62,35 +65,46 @@ class InstallationSettings:
     def list_views(self, plugin: Plugin, home: Path) -> tuple[tuple[str, str], ...]:
         """Write and return the views of a plugin: each ``config.env`` that is not its own, and what it sees instead.
 
-        They are written anew when one of these files or the plugin has changed. Raises OSError.
+        They are written anew, under another name, when one of these files or the plugin has changed: a process that was
+        started before would see a file that has been replaced as it is, so it is given to no further call. Raises
+        OSError.
         """
         files = self._list_files(plugin)
         seen = (plugin.fingerprint and plugin.fingerprint.digest, tuple(files.items()))
         before, views = self._views.get(plugin.folder, (None, ()))
         if before != seen:
-            views = tuple((str(file), str(self._write_view(plugin, file, home))) for file in files)
+            views = tuple(
+                (str(file), str(self._write_view(plugin, file, repr(state), home))) for file, state in files.items()
+            )
             self._views[plugin.folder] = (seen, views)
         return views
 
-    def _write_view(self, plugin: Plugin, file: Path, home: Path) -> Path:
+    def _write_view(self, plugin: Plugin, file: Path, state: str, home: Path) -> Path:
         folder = home / VIEWS_FOLDER / plugin.folder.name
         make_private_folder(folder)
         names, text = _find_names(plugin), _read(file)
         is_named_sibling = names.reads_settings and file.parent != self.root and file.parent.name in names.words
-        view = folder / f"{file.parent.name if file.parent != self.root else '.root'}.env"
-        write_private_file(view, (text if is_named_sibling else _filter(text, names)).encode())
+        content = (text if is_named_sibling else _filter(text, names)).encode()
+        name = os.path.relpath(file, self.root).replace("/", "+")
+        view = folder / f"{name}-{hashlib.sha256(content + state.encode()).hexdigest()[:16]}"
+        write_private_file(view, content)
+        for older in folder.glob(f"{glob.escape(name)}-*"):
+            if older != view:
+                older.unlink(missing_ok=True)
         return view
 
     def _list_files(self, plugin: Plugin) -> dict[Path, Hashable]:
         """Return the files of the root and of siblings that hold settings, with what changes when they do."""
         with os.scandir(self.root / "Plugin") as entries:
-            folders = sorted(Path(entry.path) for entry in entries if entry.is_dir(follow_symlinks=False))
+            folders = sorted(entry.path for entry in entries if entry.is_dir(follow_symlinks=False))
+        with os.scandir(self.root) as entries:  # with copies of it
+            named = sorted(entry.path for entry in entries if entry.name.startswith(CONFIG) and entry.name != _EXAMPLE)
         files: dict[Path, Hashable] = {}
-        for folder in (self.root, *folders):
+        for path in (*named, *(f"{folder}/{CONFIG}" for folder in folders if folder != str(plugin.folder))):
             with suppress(OSError):
-                facts = os.lstat(folder / CONFIG)
-                if folder != plugin.folder and stat.S_ISREG(facts.st_mode):  # a link leads to where nothing is granted
-                    files[folder / CONFIG] = (facts.st_ino, facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns)
+                facts = os.lstat(path)
+                if stat.S_ISREG(facts.st_mode):  # a link leads to where nothing is granted
+                    files[Path(path)] = (facts.st_ino, facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns)
         return files
 
 

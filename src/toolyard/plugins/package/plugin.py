@@ -109,6 +109,11 @@ class Plugin:
         return self.state is PluginState.READY
 
     @property
+    def waits(self) -> bool:
+        """It waits for its owner's decision."""
+        return self.state in (PluginState.NEEDS_REVIEW, PluginState.CHANGED)
+
+    @property
     def may_run(self) -> bool:
         """Its owner lets it run. One that lacks a setting is not offered, but does what it can when it is called."""
         return self.state in (PluginState.READY, PluginState.MISSING_CONFIG)

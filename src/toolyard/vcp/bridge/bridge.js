@@ -4,8 +4,8 @@
 //
 // It loads the installation's own Plugin.js in the order of its server.js and answers messages, one JSON object a line:
 //
-//   start        {plugins, approvals}     the folders whose modules may be loaded     -> ready {plugins, order, problems}
-//   call         {id, tool, args, ip}                                                 -> answer {id, value | error}
+//   start        {plugins}                the folders whose modules may be loaded     -> ready {plugins, order, problems}
+//   call         {id, tool, args, ip}                                                 -> answer {id, value | error, refused}
 //   preprocess   {id, names, messages, config}                                        -> answer {id, value: messages}
 //   placeholders {id}                                                                 -> answer {id, value: {name: text}}
 //   http         {id, method, path, headers, body}           -> head {id, status, headers}, chunk {id, data}..., end {id}
@@ -133,7 +133,7 @@ async function start(options) {
   require(path.join(tree, "modules/dotenvPatch.js"));
   const treeRequire = Module.createRequire(path.join(tree, "server.js"));
   treeRequire("dotenv").config({ path: path.join(tree, "config.env"), quiet: true });
-  const store = options.store ? loadStore() : {};
+  const store = needsStore(allowed) ? loadStore() : {};
   const sockets = require(path.join(tree, "WebSocketServer.js"));
   answerPushes(sockets);
   manager = require(path.join(tree, "Plugin.js"));
@@ -163,6 +163,21 @@ async function start(options) {
   await attempt("routes", () => startRoutes(treeRequire("express")));
   injectDependencies(store);
   send({ type: "ready", ms: Date.now() - began, ...listPlugins(allowed), problems });
+}
+
+// plugins that search VCPToolBox's knowledge base, which takes seconds and memory to open
+const NEED_STORE = new Set(["RAGDiaryPlugin", "DailyNote", "DailyNoteManager", "LightMemo", "AgentDream"]);
+
+function needsStore(allowed) {
+  return [...allowed].some((folder) => {
+    try {
+      const file = path.join(tree, "Plugin", folder, "plugin-manifest.json");
+      const manifest = JSON.parse(fs.readFileSync(file, "utf8"));
+      return NEED_STORE.has(manifest.name) || manifest.requiresKnowledgeBaseManager === true;
+    } catch {
+      return false; // Plugin.js does not load it either
+    }
+  });
 }
 
 function loadStore() {
@@ -305,7 +320,7 @@ function findOwnKeys(result) {
 // --- messages of the host ---
 
 async function answerCall({ id, tool, args, ip }) {
-  const call = { id, stop: new AbortController(), raw: undefined, own: undefined };
+  const call = { id, stop: new AbortController(), raw: undefined, own: undefined, refused: new Set() };
   calls.set(id, call);
   try {
     let value = await current.run(call, () => manager.callHere(tool, args, ip || "127.0.0.1", "toolyard"));
@@ -314,9 +329,9 @@ async function answerCall({ id, tool, args, ip }) {
       value = { ...value };
       for (const name of ADDED) if (!call.own.includes(name)) delete value[name];
     }
-    send({ type: "answer", id, value: value === undefined ? null : value });
+    send({ type: "answer", id, value: value === undefined ? null : value, refused: [...call.refused] });
   } catch (error) {
-    send({ type: "answer", id, error: describe(error) });
+    send({ type: "answer", id, error: describe(error), refused: [...call.refused] });
   } finally {
     calls.delete(id);
   }
@@ -482,6 +497,13 @@ const HANDLERS = {
   ping: ({ id }) => send({ type: "answer", id, value: null }),
   stop,
 };
+
+const MOST_REFUSED = 20;
+globalThis[Symbol.for("toolyard.refused")] = (file) => {
+  const refused = current.getStore()?.refused;
+  if (refused && refused.size < MOST_REFUSED && file.startsWith(tree + path.sep)) refused.add(file);
+};
+require("../../plugins/process/refusals/note_refusals.js");
 
 const endProcess = guardProcess();
 for (const name of ["log", "info", "debug"]) console[name] = (...words) => console.error(...words);

@@ -23,7 +23,7 @@ from toolyard.message import Message, strip_period
 from toolyard.plugins.mcp.server_health import MAX_CRASHES, WITHIN_S, Backoff, ServerLog
 from toolyard.plugins.package.plugin import Plugin
 from toolyard.plugins.plugin_host import PluginHost
-from toolyard.protocol.access import ConfinementLevel
+from toolyard.protocol.access import AccessChoice, ConfinementLevel
 from toolyard.protocol.envelope import Failure, Reason
 from toolyard.protocol.json import Json
 from toolyard.protocol.manifests.manifest import PluginType
@@ -37,10 +37,8 @@ if TYPE_CHECKING:
 _HAND_OVER_S = 30.0  # for the calls of a process that is to be replaced
 _LOOK_S = 2.0  # between two looks at what is switched on, and at the placeholders
 AT_ONCE: Final = 32  # calls in the process
-# plugins that search VCPToolBox's knowledge base, which takes seconds and memory to open
 _ON_MESSAGES = (PluginType.MESSAGE_PREPROCESSOR, PluginType.HYBRID_SERVICE)
 _log = logging.getLogger(__name__)
-_NEED_STORE = frozenset({"RAGDiaryPlugin", "DailyNote", "DailyNoteManager", "LightMemo", "AgentDream"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,12 +77,16 @@ class Bridge:
         self.placeholders: Mapping[str, str] = {}  # the values that its plugins give, as of the last look
 
     def list_plugins(self) -> list[Plugin]:
-        """Return the plugins that are switched on and may run."""
-        return [plugin for plugin in self._context.plugins().plugins.all if plugin.is_in_process and plugin.may_run]
+        """Return the plugins that are switched on and may run in a process that they share."""
+        return [
+            plugin
+            for plugin in self._context.plugins().plugins.all
+            if plugin.is_in_process and plugin.may_run and plugin.access is not AccessChoice.STRICT
+        ]
 
     @property
     def inventory(self) -> Inventory | None:
-        """What the running process has loaded; None when none runs."""
+        """The plugins that the running process has loaded; None when none runs."""
         connection = self._connection
         return connection.inventory if connection is not None and not connection.ended.done() else None
 
@@ -95,7 +97,7 @@ class Bridge:
 
     @property
     def level(self) -> ConfinementLevel:
-        """How far the process is confined that was started last."""
+        """The confinement level of the process that was started last."""
         return measure_confinement(self._launch.profile if self._launch else None).level
 
     async def connect(self) -> Connection:
@@ -131,11 +133,14 @@ class Bridge:
 
     async def run(self) -> None:
         """Keep it running while something is switched on, until cancelled: services work without any call."""
-        told = ""
+        told, known = "", None
         while not self._closed:
             try:
                 if self.list_plugins():
                     connection = await self.connect()
+                    if connection is not known:
+                        known = connection
+                        _log_problems(connection.inventory)
                     values = await connection.list_placeholders()
                     self.placeholders = {name: value for name, value in values.items() if isinstance(value, str)}
                 elif self._connection is not None:
@@ -188,8 +193,7 @@ class Bridge:
             connection = Connection(
                 child, host.children, HostServices(self._context.answer, self._context.push, self._log.add)
             )
-            needs_store = any(plugin.name in _NEED_STORE or _wants_store(plugin) for plugin in plugins)
-            await connection.start([plugin.folder.name for plugin in plugins], with_store=needs_store)
+            await connection.start([plugin.folder.name for plugin in plugins])
         except Failure as failure:
             self._owned.close()
             self._backoff.note_crash()
@@ -254,5 +258,6 @@ class Bridge:
         return Failure(failure.reason or Reason.START_FAILED, message, hint=hint)
 
 
-def _wants_store(plugin: Plugin) -> bool:
-    return plugin.manifest is not None and plugin.manifest.fields.get("requiresKnowledgeBaseManager") is True
+def _log_problems(inventory: Inventory) -> None:
+    for name, why in inventory.problems.items():
+        _log.warning("VCPToolBox could not load %s: %s", name, why.split("\n")[0])

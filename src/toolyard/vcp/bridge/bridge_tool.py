@@ -1,13 +1,16 @@
 """A plugin of VCPToolBox's own process as a tool like any other."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
-from toolyard.message import Message, strip_period
+from toolyard.message import Message, join_paragraphs, join_sentences, strip_period
+from toolyard.plugins.advice import REFUSED_PATHS, describe_refusal
 from toolyard.plugins.package.plugin import Plugin
 from toolyard.plugins.plugin_host import PluginHost
+from toolyard.plugins.process.child_report import limit_run_time
+from toolyard.protocol.access import AccessChoice
 from toolyard.protocol.arguments import accept_arguments
 from toolyard.protocol.envelope import ErrorCode, Failure, Reason
 from toolyard.protocol.json import Json, JsonObject
@@ -47,7 +50,13 @@ class BridgeTool:
         return self._spec
 
     def check(self, call: ToolCall) -> None:
-        _, manifest = self._host.require_ready(self._spec.name)
+        plugin, manifest = self._host.require_ready(self._spec.name)
+        if plugin.access is AccessChoice.STRICT:
+            message = Message(
+                "{name} cannot run with the access 'strict': it shares VCPToolBox's process with others.",
+                name=plugin.name,
+            )
+            raise Failure(Reason.DENIED, message, hint=Message("The owner of this machine can fix that."))
         declared = command_spec(manifest, call.arguments)
         if declared is not None:
             accept_arguments(declared, call.arguments)
@@ -64,11 +73,32 @@ class BridgeTool:
             if call.maid is not None:
                 arguments.setdefault("maid", call.maid)
             try:
-                result = _read_value(name, connection, await connection.call(name, arguments))
+                async with limit_run_time(name, self._own_timeout_s):
+                    answer = await connection.call(name, arguments)
+                result, refused = _read_value(name, connection, answer.value), answer.refused
             except BridgeError as error:
-                result = _read_error(name, str(error))
+                try:
+                    result, refused = _read_error(name, str(error)), error.refused
+                except Failure as failure:
+                    if error.refused:
+                        failure.hint = join_sentences(failure.hint, describe_refusal(error.refused))
+                        failure.context = {**failure.context, REFUSED_PATHS: [*error.refused]}
+                    raise
         context: JsonObject = {"cwd": ".", "confinement": self._bridge.level.value}
-        return replace(result, context={**context, **result.context})
+        return _add_refusals(replace(result, context={**context, **result.context}), refused)
+
+
+def _add_refusals(result: Result, refused: Sequence[str]) -> Result:
+    """Return a result that says what its plugin was kept from, which may have answered as if nothing was there."""
+    if not refused:
+        return result
+    note, extras = describe_refusal(refused), result.extras
+    return replace(
+        result,
+        text=join_paragraphs(result.text, note),
+        extras=replace(extras, note=join_paragraphs(extras.note, note)) if extras.parts else extras,
+        context={**result.context, REFUSED_PATHS: [*refused]},
+    )
 
 
 def _read_value(name: str, connection: Connection, value: Json) -> Result:

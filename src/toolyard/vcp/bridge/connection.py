@@ -49,15 +49,24 @@ class LoadedPlugin:
 
 @dataclass(frozen=True, slots=True)
 class Inventory:
-    """What the process has loaded."""
+    """The plugins that the process has loaded."""
 
     plugins: Mapping[str, LoadedPlugin] = field(default_factory=dict)
     preprocessors: tuple[str, ...] = ()  # in their order
     problems: Mapping[str, str] = field(default_factory=dict)  # by plugin, or by part of VCPToolBox
 
 
+class Answer(NamedTuple):
+    value: Json
+    refused: tuple[str, ...] = ()  # the files that the call was kept from, also where its code said nothing
+
+
 class BridgeError(Exception):
-    """What a plugin's code raised, in its words."""
+    """An error of a plugin's code, in its words."""
+
+    def __init__(self, text: str, refused: tuple[str, ...] = ()) -> None:
+        super().__init__(text)
+        self.refused = refused
 
 
 class HttpRequest(NamedTuple):
@@ -78,7 +87,7 @@ class HttpHead(NamedTuple):
 
 @dataclass(slots=True)
 class HostServices:
-    """What plugins ask of the server around them, and where their words go."""
+    """The server around the plugins: it answers them, and takes their words."""
 
     answer: AnswerAsk
     push: TakePush
@@ -91,7 +100,7 @@ class Connection:
     def __init__(self, child: ChildProcess, children: Children, services: HostServices) -> None:
         self._child, self._children, self._services = child, children, services
         self._ids = count(1)
-        self._waiting: dict[int, asyncio.Future[Json]] = {}
+        self._waiting: dict[int, asyncio.Future[Answer]] = {}
         self._responses: dict[int, asyncio.Queue[JsonObject]] = {}
         self._running: dict[int, str] = {}  # the tools of calls
         self._asks: set[asyncio.Task[None]] = set()
@@ -114,11 +123,11 @@ class Connection:
         """It ended, and nobody had asked it to."""
         return self.ended.done() and not self._is_stopping
 
-    async def start(self, folders: Sequence[str], *, with_store: bool) -> None:
+    async def start(self, folders: Sequence[str]) -> None:
         """Let it load these folders of ``Plugin``. Raises Failure, and then it is closed."""
         try:
             async with asyncio.timeout(START_S):
-                await self._send({"type": "start", "plugins": list(folders), "store": with_store})
+                await self._send({"type": "start", "plugins": list(folders)})
                 ready = await asyncio.shield(self._ready)
         except TimeoutError:
             await self.close()
@@ -133,7 +142,7 @@ class Connection:
             raise Failure(Reason.START_FAILED, message)
         self.inventory = _read_inventory(ready)
 
-    async def call(self, tool: str, arguments: Mapping[str, Json]) -> Json:
+    async def call(self, tool: str, arguments: Mapping[str, Json]) -> Answer:
         """Return what a tool returns. Raises BridgeError or Failure; when it is cancelled, so is the tool."""
         id_ = next(self._ids)
         self._running[id_] = tool
@@ -153,14 +162,14 @@ class Connection:
             "messages": list(messages),
             "config": config,
         }
-        value = await self._request(next(self._ids), request)
+        value = (await self._request(next(self._ids), request)).value
         if not isinstance(value, list):
             raise BridgeError("the message preprocessors returned no list of messages")
         return value
 
     async def list_placeholders(self) -> dict[str, Json]:
         """Return the values that the plugins give to placeholders now, by name without braces."""
-        value = await self._request(next(self._ids), {"type": "placeholders"})
+        value = (await self._request(next(self._ids), {"type": "placeholders"})).value
         return value if isinstance(value, dict) else {}
 
     @contextlib.asynccontextmanager
@@ -266,10 +275,12 @@ class Connection:
         waiting = self._waiting.get(id_)
         if waiting is None or waiting.done():
             return
+        listed = message.get("refused")
+        refused = tuple(str(file) for file in listed) if isinstance(listed, list) else ()
         if "error" in message:
-            waiting.set_exception(BridgeError(str(message["error"])))
+            waiting.set_exception(BridgeError(str(message["error"]), refused))
         else:
-            waiting.set_result(message.get("value"))
+            waiting.set_result(Answer(message.get("value"), refused))
 
     async def _answer(self, ask: JsonObject) -> None:
         """Answer a question of a plugin; of too many at the same time, the last ones are refused."""
@@ -329,8 +340,8 @@ class Connection:
 
     # --- what goes to it ---
 
-    async def _request(self, id_: int, message: JsonObject) -> Json:
-        answer: asyncio.Future[Json] = asyncio.get_running_loop().create_future()
+    async def _request(self, id_: int, message: JsonObject) -> Answer:
+        answer: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
         self._waiting[id_] = answer
         try:
             await self._send({**message, "id": id_})

@@ -1,4 +1,4 @@
-"""How the bridge process is started, and what it may reach.
+"""The launch of the bridge process, with all that it may reach.
 
 It reads the installation. It writes the folders that VCPToolBox's plugins share, and those of the plugins that are
 loaded: never the code of VCPToolBox, of other plugins, or of the packages. VCPToolBox's own code reads ``config.env``
@@ -27,7 +27,8 @@ from toolyard.plugins.package.plugin_access import (
     make_granted_folders,
 )
 from toolyard.plugins.process.launch import Launch
-from toolyard.plugins.process.network_services import NetworkServices, add_callback
+from toolyard.plugins.process.network_services import NetworkServices
+from toolyard.plugins.process.refusals import FOLDER as REFUSALS
 from toolyard.protocol.access import ANY_HOST, Access
 from toolyard.protocol.envelope import Failure, Reason
 from toolyard.protocol.manifests.manifest import Limits
@@ -67,7 +68,7 @@ def build_launch(host: BridgeHost, plugins: Sequence[Plugin]) -> Launch:
     )
     profile = build_access_profile(
         access,
-        read=[str(SCRIPT), *list_program_trees(node, list_changeable(access, host.root, protected))],
+        read=[str(SCRIPT), REFUSALS, *list_program_trees(node, list_changeable(access, host.root, protected))],
         own=[find_own_place(data)],
         project=host.root,
         protected=protected,
@@ -90,7 +91,7 @@ def build_launch(host: BridgeHost, plugins: Sequence[Plugin]) -> Launch:
         version=" ".join(sorted(plugin.fingerprint.digest for plugin in plugins if plugin.fingerprint)),
     )
     launch = host.network.add_to(launch, NAME, access)
-    return host.add_packages(add_callback(launch, f"http://127.0.0.1:{host.port}")[0])
+    return host.add_packages(launch)
 
 
 def build_access(host: BridgeHost, plugins: Sequence[Plugin]) -> Access:
@@ -99,7 +100,7 @@ def build_access(host: BridgeHost, plugins: Sequence[Plugin]) -> Access:
     return Access(
         read=(str(host.root),),
         write=tuple(dict.fromkeys((*sorted(SHARED), *_STATE, *folders))),
-        network=() if host.policy.strict_network else ANY_HOST,
+        network=(f"localhost:{host.port}",) if host.policy.strict_network else ANY_HOST,
     )
 
 

@@ -5,6 +5,7 @@ A request that involves no tool goes to a provider that speaks Messages as it ca
 
 from collections.abc import Callable
 from contextlib import closing
+from dataclasses import replace
 from functools import partial
 from http import HTTPStatus
 from typing import Any
@@ -96,7 +97,7 @@ async def _create(chat: Chat, idempotent: IdempotentRequests, mask: Mask, reques
     principal = get_principal(request.scope)
     try:
         read = read_messages_request(body, request.headers)
-        rendering = _render(request, body, read)
+        rendering = replace(rendering, is_streamed=read.is_streamed, hides_thinking=read.hides_thinking)
         asked = ClientRequest(
             read.body,
             caller=principal.caller,
@@ -113,17 +114,13 @@ async def _create(chat: Chat, idempotent: IdempotentRequests, mask: Mask, reques
     except ChatFailed as failed:
         return ChatResponse(render_failure(rendering, failed.fault))
     outgoing = _make_outgoing("/messages", raw, body, read, mask, request)
-    making = chat.upstreams.forward(split_alias(str(read.body.get("model") or ""))[0], outgoing, _PROTOCOL)
+    making = chat.upstreams.forward(split_alias(read.model)[0], outgoing, _PROTOCOL)
     return ForwardedResponse(making, mask, chat, rendering)
 
 
-def _render(request: Request, body: JsonObject, read: MessagesRequest | None = None) -> MessagesRendering:
-    return MessagesRendering(
-        is_streamed=read is not None and read.is_streamed,
-        input_tokens=estimate_input_tokens(body),
-        request_id=request.scope.get(REQUEST_ID, ""),
-        hides_thinking=read is not None and read.hides_thinking,
-    )
+def _render(request: Request, body: JsonObject) -> MessagesRendering:
+    request_id = request.scope.get(REQUEST_ID, "")
+    return MessagesRendering(is_streamed=False, input_tokens=estimate_input_tokens(body), request_id=request_id)
 
 
 def _make_outgoing(
@@ -139,7 +136,7 @@ async def _count(chat: Chat, mask: Mask, request: Request) -> Response:
     body = parse_object(raw)
     try:
         read = read_messages_request(body, request.headers)
-        model = split_alias(str(read.body.get("model") or ""))[0]
+        model = split_alias(read.model)[0]
         if await speaks(chat, model, _PROTOCOL):
             outgoing = _make_outgoing("/messages/count_tokens", raw, body, read, mask, request)
             with closing(await chat.upstreams.forward(model, outgoing, _PROTOCOL)) as counted:

@@ -1,6 +1,7 @@
 """Responses over HTTP: ``/v1/responses``, and as messages of a WebSocket on the same path (``responses_socket``)."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Annotated, Any, Literal
 from uuid import uuid4
@@ -136,11 +137,13 @@ def direct_answers(turns: ResponseTurns, idempotent: IdempotentRequests) -> Dire
 
 async def create(turns: ResponseTurns, idempotent: IdempotentRequests, request: Request) -> Response:
     principal = get_principal(request.scope)
-    sent = to_sent(parse_object(await request.body()), principal, request)
+    raw = await request.body()
+    sent = replace(to_sent(parse_object(raw), principal, request), raw=raw)
     if KEY not in request.headers:
         return ChatResponse(turns.create(sent))
     single = await idempotent.single_run(request, principal.caller, chat=f"chat_{uuid4().hex}")
-    if sent.body.get("background") is True and sent.body.get("stream") is not True:  # its answer is there at once
+    request_body = sent.body
+    if request_body.get("background") is True and not sent.wants_stream:  # its answer is there at once
         return ChatResponse(idempotent.run_call(single, lambda: turns.create(sent)))
     return ChatResponse(_create_once(turns, sent, single))
 

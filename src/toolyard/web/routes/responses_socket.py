@@ -6,7 +6,7 @@ until one fails. A client that leaves stops what runs for it.
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing, suppress
 from http import HTTPStatus
 from typing import Final
@@ -18,17 +18,19 @@ from starlette.websockets import WebSocketDisconnect
 from toolyard.gateway.client_request import ClientRequest
 from toolyard.gateway.protocols.responses.response_turns import ResponseTurns, Session
 from toolyard.gateway.sse import DONE, Events, data_of
-from toolyard.gateway.turns.rendering import ClientAnswer
 from toolyard.message import Message
 from toolyard.protocol.json import JsonObject, json_bytes, json_value
+from toolyard.web.security.request_body import MAX_CHAT
 from toolyard.web.security.scope import Principal, get_principal
-from toolyard.web.server.websocket_client import SIGNED_OUT, TOO_SLOW
+from toolyard.web.server.websocket_client import MESSAGE_LIMIT, SIGNED_OUT, TOO_SLOW
 
 MAX_WAITING: Final = 8  # requests that wait for their turn
 _UNSENT = ("type", "stream", "stream_options", "background")
 
 
 async def serve_socket(socket: WebSocket, turns: ResponseTurns, is_still_valid: Callable[[Principal], bool]) -> None:
+    if set_limit := socket.scope.get(MESSAGE_LIMIT):
+        set_limit(MAX_CHAT)
     await socket.accept()
     await _Connection(socket, turns, is_still_valid).serve()
 
@@ -86,14 +88,16 @@ class _Connection:
             may_approve=self._principal.can_approve,
             key_offer=self._principal.offer,
         )
-        await self._send_answer(await self._turns.create(sent, session=self._session))
-
-    async def _send_answer(self, answer: ClientAnswer) -> None:
+        answer = await self._turns.create(sent, session=self._session)
         if answer.pieces is None:
+            self._session.forget(body.get("previous_response_id"))
             await self._send_error(answer.status, json_value(answer.body)["error"])
-            return
+        else:
+            await self._send_events(answer.pieces)
+
+    async def _send_events(self, streamed: AsyncGenerator[bytes, None]) -> None:
         parser = Events()
-        async with aclosing(answer.pieces) as pieces:
+        async with aclosing(streamed) as pieces:
             async for piece in pieces:
                 for event in parser.feed(piece):
                     if (data := data_of(event)) is not None and event != DONE.strip():

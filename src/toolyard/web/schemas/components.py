@@ -9,6 +9,7 @@ from toolyard.web.schemas.chat import ChatCompletionChunk, ChatRequest, Interrup
 from toolyard.web.schemas.common import ErrorBody
 from toolyard.web.schemas.dialects import BackendMessage
 from toolyard.web.schemas.events import ServerEvent
+from toolyard.web.schemas.messages import MessagesBody
 from toolyard.web.schemas.plugins import McpServersFile
 from toolyard.web.schemas.responses import ResponsesRequest
 
@@ -20,6 +21,7 @@ _MODELS: Final[tuple[type[BaseModel], ...]] = (
     ErrorBody,
     InterruptRequest,
     McpServersFile,
+    MessagesBody,
     ResponsesRequest,
     ServerEvent,
 )

@@ -7,6 +7,10 @@ from pydantic import BaseModel, Field
 from toolyard.web.schemas.common import OpenModel
 
 
+class ConversationName(OpenModel):
+    id: str
+
+
 class ResponsesRequest(OpenModel):
     model: str = ""
     input: Annotated[str | list[dict[str, Any]], Field(description="A text, or a list of items.")] = ""
@@ -15,8 +19,14 @@ class ResponsesRequest(OpenModel):
     store: bool | None = None
     background: bool | None = None
     previous_response_id: str | None = None
-    conversation: Annotated[str | dict[str, Any] | None, Field(description="An id, or an object with `id`.")] = None
+    conversation: Annotated[str | ConversationName | None, Field(description="An id, or an object with it.")] = None
     tools: list[dict[str, Any]] | None = None
+
+
+class ResponseUsage(OpenModel):
+    input_tokens: int
+    output_tokens: int
+    total_tokens: int
 
 
 class ResponseObject(OpenModel):
@@ -26,7 +36,7 @@ class ResponseObject(OpenModel):
     status: str
     model: str
     output: list[dict[str, Any]]
-    usage: dict[str, Any] | None = None
+    usage: ResponseUsage | None = None
 
 
 class DeletedResponse(BaseModel):
@@ -58,4 +68,4 @@ class CompactedResponse(BaseModel):
     object: Literal["response.compaction"]
     created_at: int
     output: list[dict[str, Any]]
-    usage: dict[str, Any]
+    usage: ResponseUsage

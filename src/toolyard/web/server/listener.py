@@ -21,18 +21,19 @@ from collections.abc import Callable, Iterator
 from http import HTTPStatus
 from ipaddress import ip_address
 from pathlib import Path
-from typing import Final, cast
+from typing import Any, Final, cast
 
 import uvicorn
 from starlette.types import ASGIApp, Receive, Scope, Send
 from starlette.types import Message as AsgiMessage
+from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
 from toolyard.errors import ToolyardError, UsageError
 from toolyard.message import Message
 from toolyard.web.refusal import error_body
 from toolyard.web.security.keys import MIN_REMOTE_LENGTH
 from toolyard.web.server.connection import HEAD_S, BoundedHttpProtocol
-from toolyard.web.server.websocket_client import MAX_MESSAGE
+from toolyard.web.server.websocket_client import MAX_MESSAGE, MESSAGE_LIMIT
 
 EXIT_S = 5  # for responses that are being sent at shutdown
 IDLE_S = 75  # longer than clients keep idle connections, so that both sides do not close at once
@@ -48,6 +49,18 @@ _ROUTE_TARGETS: Final = ((socket.AF_INET, "192.0.2.1"), (socket.AF_INET6, "2001:
 _GET_ADDRESS: Final = 0x8915  # SIOCGIFADDR of Linux
 
 
+class LimitedWebSocketProtocol(WebSocketsSansIOProtocol):
+    """A WebSocket whose route may set another limit of its client's messages, once that is admitted."""
+
+    def handle_connect(self, event: Any) -> None:
+        super().handle_connect(event)
+        if isinstance(scope := getattr(self, "scope", None), dict):
+            scope[MESSAGE_LIMIT] = self._set_message_limit
+
+    def _set_message_limit(self, most: int) -> None:
+        self.conn.max_message_size = most
+
+
 class Listener(uvicorn.Server):
     """A Uvicorn server that handles no signals; ``ready`` is set when it listens."""
 
@@ -60,7 +73,7 @@ class Listener(uvicorn.Server):
             uvicorn.Config(
                 app,
                 http=BoundedHttpProtocol,
-                ws="websockets-sansio",
+                ws=LimitedWebSocketProtocol,
                 ws_per_message_deflate=False,
                 ws_max_size=MAX_MESSAGE,
                 ws_ping_interval=ping_s,

@@ -22,6 +22,7 @@ from toolyard.web.security.access import Access
 from toolyard.web.security.scope import Principal
 
 MAX_MESSAGE: Final = 64 * 1024
+MESSAGE_LIMIT: Final = "toolyard.message_limit"  # key of the ASGI scope: a function that sets another limit
 PING_S: Final = 20.0
 RATE: Final = 50
 _CLOSE_S = 30.0  # for a dropped client to read the rest

@@ -1,4 +1,4 @@
-"""What a client that speaks Messages gets of a turn: one automaton from the events of its log to those of a stream.
+"""The answer of a turn to a client that speaks Messages: an automaton from the events of its log to those of a stream.
 
 The rules (``MessageEvents.take``): what each event writes, and the block that it is written into. One block is open at
 a time; another one ends it.
@@ -28,14 +28,17 @@ An answer in one piece is the same events put together.
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
+import orjson
+
 from toolyard.gateway.faults import ChatFailed, ChatFault
 from toolyard.gateway.ports import PendingApproval
 from toolyard.gateway.protocols.chat import COME_BACK, beginning_gone
-from toolyard.gateway.protocols.messages.client_request import FORMAT, PROTOCOL, SERVER
+from toolyard.gateway.protocols.messages.conversation import SERVER
 from toolyard.gateway.protocols.messages.errors import error_object
-from toolyard.gateway.reply.chunks import Chunk, Head, read_text
+from toolyard.gateway.protocols.messages.provider_request import FORMAT, PROTOCOL
+from toolyard.gateway.reply.chunks import Chunk, Head, only_text, read_text
 from toolyard.gateway.sse import data_of
-from toolyard.gateway.turns.display import write_approvals
+from toolyard.gateway.turns.display import approvals_extension, write_approvals
 from toolyard.gateway.turns.rendering import JsonAnswer, Writer
 from toolyard.gateway.turns.turn_events import (
     ApprovalAsked,
@@ -52,6 +55,10 @@ from toolyard.gateway.turns.turn_log import Entry, TurnLog
 from toolyard.protocol.json import Json, JsonObject, json_bytes, json_value
 from toolyard.protocol.tool import parse_arguments
 
+_TEXT_DELTA: Final = (
+    b"event: content_block_delta\n"
+    b'data: {"type":"content_block_delta","index":%d,"delta":{"type":"text_delta","text":%b}}\n\n'
+)
 PING: Final = b'event: ping\ndata: {"type": "ping"}\n\n'
 _STOPS: Final = {
     "stop": "end_turn",
@@ -96,6 +103,8 @@ class MessagesWriter:
         self._events = events
 
     def write(self, entry: Entry) -> bytes:
+        if isinstance(entry.event, Delta) and (text := self._events.find_text(entry.event.chunks)) is not None:
+            return _TEXT_DELTA % (self._events.index, json_bytes(text))  # most chunks are no more than this
         return b"".join([write_event(event) for event in self._events.take(entry.head, entry.event)])
 
 
@@ -112,7 +121,7 @@ class MessagesAnswer:
         self._events, self._head = events, head
         self._message: JsonObject = {}
         self._content: list[JsonObject] = []
-        self._written: list[str] = []  # of the newest block
+        self._written: list[str] = []  # of the block that is open
 
     @property
     def body(self) -> bytes:
@@ -120,7 +129,8 @@ class MessagesAnswer:
 
     @property
     def text(self) -> str:
-        return "".join([str(block["text"]) for block in self._content if block["type"] == "text"])
+        texts = [str(block["text"]) for block in self._content if block["type"] == "text"]
+        return "".join([*texts, *(self._written if self._content and self._content[-1]["type"] == "text" else ())])
 
     def take(self, event: TurnEvent) -> None:
         """Take the next event. Raises ChatFailed."""
@@ -138,6 +148,7 @@ class MessagesAnswer:
         note = Note((write_approvals(untold, self.text) if untold else "") + COME_BACK)
         for event in (*self._events.take(self._head, note), *self._events.end()):
             self._add(event)
+        self._message["toolyard"] = approvals_extension(waiting)
         return self.body, self.text
 
     def _add(self, event: JsonObject) -> None:
@@ -146,7 +157,6 @@ class MessagesAnswer:
                 self._message = _as_object(event["message"]) | {"content": [*self._content]}
             case "content_block_start":
                 self._content.append(dict(_as_object(event["content_block"])))
-                self._written = []
             case "content_block_delta":
                 self._add_delta(_as_object(event["delta"]))
             case "content_block_stop":
@@ -171,6 +181,7 @@ class MessagesAnswer:
             block[str(block["type"])] = written
         elif written:
             block["input"] = parse_arguments(written)[0]
+        self._written = []
 
 
 class MessageEvents:
@@ -180,7 +191,7 @@ class MessageEvents:
         self._rendering, self._chat = rendering, chat
         self._events: list[JsonObject] = []
         self._has_started = self._has_ended = False
-        self._index = -1  # of the newest block
+        self.index = -1  # of the newest block
         self._open = ""  # the type of the block that is open; empty: none is
         self._thought: Json = None  # the index of the reasoning in it
         self._has_text = False  # some block was a text
@@ -193,6 +204,14 @@ class MessageEvents:
         self._stop: JsonObject = {}  # the finish reason of this protocol, and the sequence
         self._usage: JsonObject = {}
         self._length = 0  # characters that were written
+
+    def find_text(self, chunks: list[Chunk]) -> str | None:
+        """Return the text of these chunks if all they do is add it to the block that is open."""
+        if self._open != "text" or self._calls or len(chunks) != 1:
+            return None
+        text = only_text(chunks[0].data or orjson.loads(data_of(chunks[0].raw) or b"{}"))
+        self._length += len(text or "")
+        return text or None
 
     def take(self, head: Head, event: TurnEvent) -> list[JsonObject]:
         """Return what this event writes."""
@@ -211,7 +230,7 @@ class MessageEvents:
                 self._end_ours(data, output)
             case ApprovalAsked(approval) if head.draws_work:
                 self._start(head)
-                self._add_text(write_approvals([approval], "\n\n" if self._open != "text" else ""))
+                self._add_text(write_approvals([approval], ""))
             case Ended():
                 self._start(head)
                 self._end()
@@ -300,7 +319,7 @@ class MessageEvents:
         late, self._late = self._late, []
         for delta in late:
             self._take_delta(delta)
-        if self._index < 0:
+        if self.index < 0:
             self._open_block({"type": "text", "text": ""})
         self._close_block()
         reason = _STOPS.get(self._finish, "end_turn")
@@ -321,20 +340,20 @@ class MessageEvents:
 
     def _open_block(self, block: JsonObject) -> None:
         self._close_block()
-        self._index += 1
+        self.index += 1
         self._open = str(block["type"])
         self._has_text = self._has_text or self._open == "text"
-        self._events.append({"type": "content_block_start", "index": self._index, "content_block": block})
+        self._events.append({"type": "content_block_start", "index": self.index, "content_block": block})
 
     def _close_block(self) -> None:
         if self._open:
             self._open, self._thought = "", None
-            self._events.append({"type": "content_block_stop", "index": self._index})
+            self._events.append({"type": "content_block_stop", "index": self.index})
 
     def _add_delta(self, kind: str, key: str, value: Json) -> None:
         delta: JsonObject = {"type": kind, key: value}
         self._length += len(value) if isinstance(value, str) else 0
-        self._events.append({"type": "content_block_delta", "index": self._index, "delta": delta})
+        self._events.append({"type": "content_block_delta", "index": self.index, "delta": delta})
 
     def _add_text(self, text: str) -> None:
         self._require_text()

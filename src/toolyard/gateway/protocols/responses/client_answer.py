@@ -1,4 +1,4 @@
-"""What a Responses client gets of a turn: events in the order that the protocol documents, or the object of them.
+"""The answer to a Responses client: events in the order that the protocol documents, or the object of them.
 
 ``ResponseWriter`` takes the events of a log in their order and writes items one after the other:
 
@@ -124,8 +124,8 @@ class ResponseWriter:
                 self._unanswered.discard(call_id)
             case Note(text):
                 self._add_note(text)
-            case Ended(ending):
-                self._end(ending)
+            case Ended(ending, at=at):
+                self._end(ending, at)
             case Failed(fault):
                 self.fail(fault)
             case Gap():
@@ -181,22 +181,22 @@ class ResponseWriter:
             self._emit("response.created", {"response": self.response})
             self._emit("response.in_progress", {"response": self.response})
 
-    def _end(self, ending: Ending) -> None:
+    def _end(self, ending: Ending, at: float) -> None:
         reason = _INCOMPLETE.get(self._output.finish) if ending is Ending.DONE else None
         is_whole = ending is not Ending.INTERRUPTED and reason is None
         self._output.close("completed" if is_whole else "incomplete")
         self._cut_calls()
         if reason is not None:
             self.response["incomplete_details"] = {"reason": reason}
-        self._complete("completed" if is_whole else "incomplete" if reason else "cancelled")
+        self._complete("completed" if is_whole else "incomplete" if reason else "cancelled", at)
 
-    def _complete(self, status: str) -> None:
+    def _complete(self, status: str, at: float | None = None) -> None:
         self._output.close()
         self.is_over = True
         usage = to_usage(self._usage) if self._usage else None
         self.response |= {"status": status, "usage": usage}
         if status == "completed":
-            self.response["completed_at"] = int(self._now())
+            self.response["completed_at"] = int(self._now() if at is None else at)
         if self._on_end is not None:
             self._on_end(self.response)
         kind = status if status in ("completed", "failed") else "incomplete"

@@ -8,6 +8,7 @@ An entry ``{"type": "mcp", "server_label": "toolyard"}`` in ``tools`` asks for o
 client where a call needs a person (``asks_approval``), unless its ``require_approval`` is ``never``.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
@@ -18,7 +19,14 @@ from toolyard.gateway.client_request import CHAT_HEADER, EXTENSION, SHOW_HEADER
 from toolyard.gateway.faults import bad_request
 from toolyard.gateway.offer_policy import split_alias
 from toolyard.gateway.protocols.chat_body import as_list, as_object, objects
-from toolyard.gateway.protocols.responses.input_items import LABEL, PROTOCOL, InputReader, flat_name, list_items
+from toolyard.gateway.protocols.responses.input_items import (
+    LABEL,
+    PROTOCOL,
+    InputReader,
+    flat_name,
+    join_path,
+    list_items,
+)
 from toolyard.gateway.tool_calls.rounds import CallKeys
 from toolyard.message import Message
 from toolyard.protocol.json import Json, JsonObject
@@ -31,7 +39,11 @@ _OWN: Final = frozenset(
         "client_metadata", "top_logprobs", EXTENSION, *_SAME,
     }
 )  # fmt: skip
-_UNIMPORTANT: Final = ("stream", "stream_options", "client_metadata")  # for whether a request is the same
+_INPUT: Final = (
+    "model", "input", "instructions", "previous_response_id", "conversation", "tools", "tool_choice", "background",
+    EXTENSION,
+)  # fmt: skip
+_CONVERSATION: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _LOGPROBS: Final = "message.output_text.logprobs"
 TURN_HEADER: Final = "x-codex-turn-metadata"
 _CHAT_HEADERS: Final = (SHOW_HEADER.lower(), CHAT_HEADER.lower())
@@ -51,7 +63,7 @@ _KINDS: Final = {
     "max_output_tokens": _COUNT, "max_tool_calls": _COUNT, "top_logprobs": _COUNT,
     "text": _OBJECT, "reasoning": _OBJECT, "metadata": _OBJECT,
     "instructions": _Kind(Message("a text"), (str, list)),
-    "conversation": _Kind(Message("an id, or an object with an 'id'"), (str, dict)),
+    "conversation": _Kind(Message("an id of up to 64 letters, digits, '_' and '-', or an object with it"), (str, dict)),
 }  # fmt: skip
 
 
@@ -81,8 +93,8 @@ class ResponsesRequest:
 
     @property
     def identity(self) -> JsonObject:
-        """That by which the request is known when it is sent again."""
-        return {key: value for key, value in self.sent.items() if key not in _UNIMPORTANT}
+        """The input of the request, by which it is known when it is sent again: clients may change their options."""
+        return {key: self.sent[key] for key in _INPUT if key in self.sent}
 
 
 def read_turn(headers: Mapping[str, str]) -> tuple[str, bool]:
@@ -122,7 +134,8 @@ def parse_request(sent: JsonObject, before: list[JsonObject] | None = None) -> R
     reader.read(before or [], "previous")
     reader.read(items)
     reader.finish()
-    if not reader.messages:
+    answers = tuple(_read_answers(items))
+    if not reader.messages and not answers:
         raise bad_request(Message("'input' is missing: a text, or a list of items"), param="input")
     body: JsonObject = {
         "model": tools.name_model(str(sent.get("model") or "")), "messages": reader.messages, "stream": True,
@@ -131,8 +144,7 @@ def parse_request(sent: JsonObject, before: list[JsonObject] | None = None) -> R
     body |= {key: sent[key] for key in _SAME if sent.get(key) is not None}
     body |= tools.to_fields() | _to_fields(sent)
     native = {key: value for key, value in sent.items() if key not in _OWN and value is not None} | tools.native_choice
-    if native:
-        body["native"] = {"protocol": PROTOCOL, "fields": native}
+    body["native"] = {"protocol": PROTOCOL, "fields": native}
     return ResponsesRequest(
         body=body,
         sent=sent,
@@ -144,7 +156,7 @@ def parse_request(sent: JsonObject, before: list[JsonObject] | None = None) -> R
         max_calls=_count(sent.get("max_tool_calls")),
         own_calls=reader.own_calls or (frozenset() if before else None),
         asks_approval=tools.asks_approval,
-        answers=tuple(_read_answers(items)),
+        answers=answers,
         namespaces=tools.namespaces,
     )
 
@@ -160,7 +172,9 @@ def _check_fields(sent: JsonObject) -> None:
         if value is not None and (is_odd or (isinstance(value, int) and value < 0)):
             raise bad_request(Message("'{key}' must be {kind}", key=key, kind=kind.name), param=key)
     conversation = sent.get("conversation")
-    if isinstance(conversation, dict) and not isinstance(conversation.get("id"), str):
+    if isinstance(conversation, dict):
+        conversation = conversation.get("id")
+    if conversation is not None and not (isinstance(conversation, str) and _CONVERSATION.fullmatch(conversation)):
         raise bad_request(
             Message("'{key}' must be {kind}", key="conversation", kind=_KINDS["conversation"].name),
             param="conversation",
@@ -257,7 +271,7 @@ class _Tools:
         for name in ("show", "reply", "chat"):
             if options.pop(name, None) is not None:
                 message = Message("'{name}' is an option of chat completions", name=name)
-                raise bad_request(message, param=f"{EXTENSION}.{name}")
+                raise bad_request(message, param=join_path(EXTENSION, name))
         return options
 
     def _add(self, tool: JsonObject, param: str, namespace: str = "") -> None:
@@ -281,12 +295,12 @@ class _Tools:
             case kind if isinstance(kind, str):
                 self._listed.append((kind, {"type": "native", "protocol": PROTOCOL, "tool": tool}))
             case _:
-                raise bad_request(Message("a tool has a 'type'"), param=f"{param}.type")
+                raise bad_request(Message("a tool has a 'type'"), param=join_path(param, "type"))
 
     def _add_named(self, tool: JsonObject, kind: str, inner: JsonObject, param: str, namespace: str) -> None:
         name = tool.get("name")
         if not isinstance(name, str) or not name:
-            raise bad_request(Message("a tool has a 'name'"), param=f"{param}.name")
+            raise bad_request(Message("a tool has a 'name'"), param=join_path(param, "name"))
         flat = flat_name(namespace, name)
         if namespace:
             self.namespaces[flat] = (namespace, name)

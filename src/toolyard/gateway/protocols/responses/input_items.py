@@ -32,6 +32,11 @@ _TEXTS = ("input_text", "output_text", "text", "refusal", "summary_text", "reaso
 _IGNORED = ("item_reference", "mcp_list_tools", "mcp_approval_request", "mcp_approval_response", "compaction_trigger")
 
 
+def join_path(param: str, key: str) -> str:
+    """Return the path of a member of a part of the request."""
+    return f"{param}.{key}"
+
+
 def seal_details(details: list[JsonObject]) -> str:
     """Return reasoning details as a text that a client keeps and sends back."""
     return _DETAILS + base64.b64encode(orjson.dumps(details)).decode()
@@ -113,9 +118,11 @@ class InputReader:
     def _add_message(self, item: JsonObject, param: str) -> None:
         role, content = item.get("role"), item.get("content")
         if role not in _ROLES:
-            raise bad_request(Message("'role' is one of {names}", names=", ".join(_ROLES)), param=f"{param}.role")
+            raise bad_request(
+                Message("'role' is one of {names}", names=", ".join(_ROLES)), param=join_path(param, "role")
+            )
         if not isinstance(content, str | list):
-            raise bad_request(Message("'content' is a text or a list of parts"), param=f"{param}.content")
+            raise bad_request(Message("'content' is a text or a list of parts"), param=join_path(param, "content"))
         parts: list[Json] = [content] if isinstance(content, str) else [_to_part(one, param) for one in content]
         if role == "assistant":
             message = self._open_message(needs_no_text=True)
@@ -195,10 +202,10 @@ class InputReader:
         id_ = _text(item, "call_id", param)
         if id_ not in self._calls:
             message = Message("No tool call found for function call output with call_id {id}.", id=id_[:100])
-            raise bad_request(message, param=f"{param}.call_id")
+            raise bad_request(message, param=join_path(param, "call_id"))
         output = item.get("output")
         if not isinstance(output, str | list):
-            raise bad_request(Message("'output' is a text or a list of parts"), param=f"{param}.output")
+            raise bad_request(Message("'output' is a text or a list of parts"), param=join_path(param, "output"))
         parts = [output] if isinstance(output, str) else [_to_part(one, param) for one in output]
         self._add_output(id_, "".join(map(_text_of, parts)), [one for one in parts if not _text_of(one)])
 
@@ -237,7 +244,7 @@ def _name(item: JsonObject, param: str) -> str:
 def _text(item: JsonObject, key: str, param: str) -> str:
     value = item.get(key)
     if not isinstance(value, str):
-        raise bad_request(Message("'{key}' of this item must be a text", key=key), param=f"{param}.{key}")
+        raise bad_request(Message("'{key}' of this item must be a text", key=key), param=join_path(param, key))
     return value
 
 
@@ -252,12 +259,12 @@ def _error_text(error: Json) -> str:
 def _to_part(part: Json, param: str) -> Json:
     """Return a part of chat, a text as such."""
     if not isinstance(part, dict):
-        raise bad_request(Message("a part of 'content' is an object"), param=f"{param}.content")
+        raise bad_request(Message("a part of 'content' is an object"), param=join_path(param, "content"))
     match part.get("type"):
         case kind if kind in _TEXTS:
             text = part.get("refusal" if kind == "refusal" else "text")
             if not isinstance(text, str):
-                raise bad_request(Message("the text of a part is missing"), param=f"{param}.content")
+                raise bad_request(Message("the text of a part is missing"), param=join_path(param, "content"))
             return text
         case "input_image" if isinstance(part.get("image_url"), str):
             detail: JsonObject = {"detail": part["detail"]} if part.get("detail") else {}

@@ -11,6 +11,7 @@ import asyncio
 from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from http import HTTPStatus
 from typing import Final
 from uuid import uuid4
@@ -22,6 +23,8 @@ from toolyard.engine.responses import OPEN, KeptResponse, KeptResponses, Respons
 from toolyard.gateway.chats import Chat
 from toolyard.gateway.client_request import EXTENSION, OFFER_HEADER, ClientRequest
 from toolyard.gateway.faults import ChatFailed, ChatFault, bad_request
+from toolyard.gateway.native_requests import is_plain, make_outgoing
+from toolyard.gateway.offer_policy import split_alias
 from toolyard.gateway.protocols.chat import CHAT
 from toolyard.gateway.protocols.chat_body import as_list, as_object, objects
 from toolyard.gateway.protocols.responses.client_answer import ResponseWriter, approval_of, find_start, to_usage
@@ -34,6 +37,7 @@ from toolyard.gateway.protocols.responses.client_request import (
     read_turn,
     strip_chat_headers,
 )
+from toolyard.gateway.protocols.responses.forwarded import pass_on
 from toolyard.gateway.protocols.responses.input_items import seal_summary
 from toolyard.gateway.protocols.responses.rendering import ResponsesRendering, response_id
 from toolyard.gateway.reply.chunks import read_text
@@ -44,6 +48,7 @@ from toolyard.gateway.turns.turn_log import TurnLog
 from toolyard.message import Message
 from toolyard.protocol.access import ApprovalState
 from toolyard.protocol.json import Json, JsonObject, json_bytes, json_value
+from toolyard.provider_settings import ProviderProtocol
 from toolyard.settings import OfferMode
 
 COMPACTION_PROMPT: Final = (
@@ -52,7 +57,7 @@ COMPACTION_PROMPT: Final = (
     "left to do. Write the summary alone, in the language of the conversation."
 )
 BACKGROUND_S: Final = 86_400.0  # for which a turn in the background goes on after a reader has left
-_MAX_BACKGROUND = 200  # responses whose events can be read again
+MAX_BACKGROUND: Final = 200  # responses whose events can be read again
 _CLOSE_S = 5.0
 _TRIES = 3
 
@@ -63,6 +68,11 @@ class Session:
 
     id: str = ""
     items: tuple[JsonObject, ...] = ()
+
+    def forget(self, id_: Json) -> None:
+        """Forget a response from which a request could not go on."""
+        if id_ == self.id:
+            self.id, self.items = "", ()
 
 
 @dataclass(slots=True)
@@ -90,12 +100,34 @@ class ResponseTurns:
                 return await self._go_on(sent, asked, previous)
             if asked.is_background:
                 return await self._start_background(sent, asked, previous)
+            if (forwarded := await self._forward(sent, asked, previous)) is not None:
+                return forwarded
         except ChatFailed as failed:
-            if session is not None:
-                session.id, session.items = "", ()
             return render_failure(CHAT, failed.fault)
         rendering = self._render(asked, sent, previous, session, before)
         return await self._chat.complete(_to_chat(sent, asked), single, rendering)
+
+    async def _forward(self, sent: ClientRequest, asked: ResponsesRequest, previous: str) -> ClientAnswer | None:
+        """Send a request on as it came, if no turn is needed; what is to be stored is. Raises ChatFailed."""
+        chat, protocol = self._chat, ProviderProtocol.RESPONSES
+        if previous or asked.conversation or not sent.raw or not await is_plain(chat, _to_chat(sent, asked), protocol):
+            return None
+        request, has_extension = sent.body, EXTENSION in sent.body
+        model, _ = split_alias(str(request.get("model") or ""))
+        request = {key: value for key, value in request.items() if key != EXTENSION} if has_extension else request
+        outgoing = make_outgoing("/responses", b"" if has_extension else sent.raw, request, chat.mask, {})
+        forwarded = await chat.upstreams.forward(model, outgoing, protocol)
+        return await pass_on(chat, forwarded, partial(self._keep_forwarded, sent, asked) if asked.is_stored else None)
+
+    def _keep_forwarded(self, sent: ClientRequest, asked: ResponsesRequest, response: JsonObject) -> None:
+        """Store a response under the id that its provider gave it."""
+        id_, state = response.get("id"), response.get("status")
+        if isinstance(id_, str) and state in ("completed", "incomplete"):
+            kept = KeptResponse(
+                id=id_, caller=sent.caller, state=ResponseState(state), created=self._now(),
+                items=tuple(_name_items(id_, asked.items)), response=response, request={}, rights={},
+            )  # fmt: skip
+            self._begin_storing(kept)
 
     # --- what came before
 
@@ -182,7 +214,7 @@ class ResponseTurns:
         for entry in log.entries():
             writer.take(entry.event)
         log.listen(lambda entry: writer.take(entry.event))
-        while len(self._background) > _MAX_BACKGROUND:
+        while len(self._background) > MAX_BACKGROUND:
             ended = next((name for name, one in self._background.items() if not one.log.is_running), None)
             if ended is None:
                 break
@@ -241,10 +273,11 @@ class ResponseTurns:
         is_cut = self._chat.is_stopping and response["status"] == "failed" and rendering.asked.is_background
         if id_ in self._storing or is_cut:
             return
-        task = self._storing[id_] = asyncio.create_task(
-            self._commit(self._to_kept(id_, log, rendering, dict(response)))
-        )
-        task.add_done_callback(lambda _: self._storing.pop(id_, None))
+        self._begin_storing(self._to_kept(id_, log, rendering, dict(response)))
+
+    def _begin_storing(self, kept: KeptResponse) -> None:
+        task = self._storing[kept.id] = asyncio.create_task(self._commit(kept))
+        task.add_done_callback(lambda _: self._storing.pop(kept.id, None))
 
     async def _commit(self, kept: KeptResponse) -> KeptResponse | None:
         for _ in range(_TRIES):  # its beginning may be stored at the same moment
@@ -328,15 +361,16 @@ class ResponseTurns:
         """Return the summary of a conversation, written by its model. Faults are answers too."""
         try:
             _, before = await self._load_before(sent, None)
-            if not sent.body.get("model"):
-                raise bad_request(Message("'model' is missing: it writes the summary"), param="model")
             asked = parse_request(sent.body, before)
+            request = asked.body
+            if not request["model"]:
+                raise bad_request(Message("'model' is missing: it writes the summary"), param="model")
         except ChatFailed as failed:
             return render_failure(CHAT, failed.fault)
-        messages: list[Json] = [*as_list(asked.body["messages"]), {"role": "user", "content": COMPACTION_PROMPT}]
-        body: JsonObject = {"model": asked.body["model"], "messages": messages, EXTENSION: {"offer": "none"}}
-        request = replace(_to_chat(sent, asked), body=body, show=Show.HIDDEN, identity=None, is_repeat=False)
-        answer = await self._chat.complete(request)
+        messages: list[Json] = [*as_list(request["messages"]), {"role": "user", "content": COMPACTION_PROMPT}]
+        body: JsonObject = {"model": request["model"], "messages": messages, EXTENSION: {"offer": "none"}}
+        chat = replace(_to_chat(sent, asked), body=body, show=Show.HIDDEN, identity=None, is_repeat=False)
+        answer = await self._chat.complete(chat)
         if answer.status != HTTPStatus.OK:
             return answer
         completion = json_value(answer.body)
