@@ -58,7 +58,7 @@ Preprocess = Callable[[Stage, list[Json]], Awaitable[list[Json]]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PromptPorts:
-    """What the prompts need of the program around them."""
+    """The parts of the program that prompts need."""
 
     now: Callable[[], datetime]
     task: Callable[[str, str, str], Awaitable[Task | None]]  # plugin, id, caller
