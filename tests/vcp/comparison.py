@@ -82,10 +82,11 @@ def ask_theirs(tree: Path, place: Path) -> dict[str, Answer]:
     calls: list[JsonObject] = [{"name": name, "arguments": arguments} for name, arguments in CALLS.items()]
     calls += [{"name": name, "static": True} for name in STATIC]
     environment = {name: os.environ[name] for name in ("PATH", "LANG", "TZ") if name in os.environ}
-    subprocess.run(
-        ["node", str(_HOST), str(tree), str(answers)], input=json.dumps(calls), text=True, check=True, timeout=600,
-        env={**environment, "HOME": str(place)},
+    done = subprocess.run(
+        ["node", str(_HOST), str(tree), str(answers)], input=json.dumps(calls), text=True, check=False, timeout=600,
+        env={**environment, "HOME": str(place)}, stderr=subprocess.PIPE,
     )  # fmt: skip
+    assert done.returncode == 0, done.stderr
     found = json.loads(answers.read_text(encoding="utf-8"))
     answers_by_name = {}
     for one in found:
