@@ -1789,6 +1789,9 @@ RESPONSES: Final = _now(
     ("responses:stored", "responses.md#stored-responses",
      ("A stored response is got, gone on from and deleted by its key alone; its input is listed; the next request "
       "brings what tools said before to the model once, and instructions are not carried over.")),
+    ("responses:left-out", "chat.md#what-the-model-remembers",
+     ("A client that leaves our calls out, as Codex, pydantic-ai and the AI SDK do, has them remembered: by its texts, "
+      "joined or not, or by a call of its own tools; a reference to a stored item is that item.")),
     ("responses:conversation", "responses.md#stored-responses",
      "The turns of a conversation follow one another by its id."),
     ("responses:background", "responses.md#in-the-background",
@@ -2052,8 +2055,15 @@ ROUTES: Final = _now(
     ("cors:browser", "http.md#other-origins-cors",
      "OpenAI's client works in pages of Chromium: of a file, of a sandboxed frame and of an extension."),
     ("clients:matrix", "chat.md#requests-that-are-sent-again",
-     ("With default settings openai-python, openai-node, llm, LangChain, pydantic-ai, the AI SDK and litellm cause a "
-      "tool's effect once, however the provider fails after it.")),
+     ("With default settings openai-python, openai-node, llm, LangChain, pydantic-ai, the AI SDK, litellm, the Agents "
+      "SDK, Codex, the Anthropic SDKs and Claude Code cause a tool's effect once, in each protocol that they speak, "
+      "however the provider fails after it and if their own connection breaks.")),
+    ("clients:waits", "chat.md#approvals",
+     "Each of these clients waits until the owner has answered, with its answer after an approval and after a denial."),
+    ("clients:own-tools", "offering.md#turning-tools-off-or-on",
+     "A tool that one of these clients runs itself works beside a tool of the server: the model sees both results."),
+    ("responses:compliance", "clients/README.md#clients",
+     "The compliance test of Open Responses passes, where a checkout of it is named."),
     ("spec:exported-name", "offering.md#which-tools, python.md#yardtools",
      ("A tool is called by its own name or by the one in its exported definition: in Python, over HTTP, over MCP and "
       "on the command line.")),

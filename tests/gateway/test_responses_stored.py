@@ -8,6 +8,7 @@ from typing import Any
 import openai
 import pytest
 
+from tests.gateway.native_providers import Reply, ToolUse, scripted
 from tests.gateway.response_events import ask, check_events, get, parse_stream, post, stream
 from tests.gateway.serving import gateway, request
 from tests.gateway.upstream import Script, replies, says, streamed
@@ -60,6 +61,50 @@ async def test_a_client_that_sends_back_the_text_alone_has_its_tool_rounds_remem
         await ask(one.url, {"input": [{"role": role, "content": content} for role, content in history]})
         sent = one.upstream.bodies[2]["messages"]
     assert sum("Said it." in str(message["content"]) for message in sent) == 1
+
+
+@pytest.mark.requirement("responses:left-out")
+async def test_a_client_that_sends_its_texts_one_by_one_has_its_tool_rounds_remembered(tmp_path: Path) -> None:
+    async with gateway(tmp_path, replies(f"Look.\n{BLOCK}", "Done.", "Again."), served=True) as one:
+        first = await ask(one.url, {"input": "Hi"})
+        texts = [item for item in first["output"] if item["type"] == "message"]
+        await ask(one.url, {"input": [{"role": "user", "content": "Hi"}, *texts, {"role": "user", "content": "And?"}]})
+        sent = one.upstream.bodies[2]["messages"]
+    assert len(texts) == 2
+    assert [message["role"] for message in sent] == ["user", "assistant", "user", "assistant", "user"]
+    assert "Said it." in sent[2]["content"]
+    assert sent[3]["content"] == "Done."
+
+
+@pytest.mark.requirement("responses:left-out")
+async def test_a_reference_is_the_stored_item_for_the_key_that_stored_it(tmp_path: Path) -> None:
+    async with gateway(tmp_path, replies(f"Look.\n{BLOCK}", "Done.", "Again."), served=True) as one:
+        first = await ask(one.url, {"input": "Hi"})
+        named = [{"type": "item_reference", "id": item["id"]} for item in first["output"]]
+        again = {"input": [{"role": "user", "content": "Hi"}, *named, {"role": "user", "content": "And?"}]}
+        await ask(one.url, again)
+        await ask(one.url, again, key="you")
+        mine, yours = [[message["content"] for message in body["messages"]] for body in one.upstream.bodies[2:]]
+    assert mine == ["Hi", "Look.\n", "Said it.", "Done.", "And?"]
+    assert yours == ["Hi", "And?"]
+
+
+@pytest.mark.requirement("responses:left-out")
+async def test_a_client_that_leaves_our_calls_out_beside_its_own_has_them_remembered(tmp_path: Path) -> None:
+    """As Codex and pydantic-ai do."""
+    tools = [{"type": "function", "name": "Own", "parameters": {"type": "object"}}]
+    said = [Reply(calls=(ToolUse("Say", {"text": "hello"}),)), Reply(calls=(ToolUse("Own", id="call_own"),))]
+    async with gateway(tmp_path, scripted("chat", *said, Reply(text="Done.")), served=True) as one:
+        first = await ask(one.url, {"model": "m+tools", "input": "Hi", "tools": tools})
+        own = first["output"][-1]
+        result = {"type": "function_call_output", "call_id": own["call_id"], "output": "violet"}
+        body = {"model": "m+tools", "input": [{"role": "user", "content": "Hi"}, own, result], "tools": tools}
+        await ask(one.url, body)
+        sent = one.upstream.bodies[-1]["messages"]
+    assert [item["type"] for item in first["output"]] == ["mcp_call", "function_call"]
+    assert [message["role"] for message in sent] == ["user", "assistant", "tool", "assistant", "tool"]
+    assert "Said it." in sent[2]["content"]
+    assert sent[4]["content"] == "violet"
 
 
 @pytest.mark.requirement("responses:stored")

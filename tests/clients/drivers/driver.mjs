@@ -1,13 +1,21 @@
 // The loop of a driver: each line of stdin is a chat to ask for, each line of stdout what the client made of it.
 import { createInterface } from "node:readline";
 
+// A tool of the client's own.
+export const RECALL = "Recall";
+export const RECALLS = "Recall a word that was said earlier.";
+export const WORD = { type: "object", properties: { about: { type: "string" } }, required: ["about"] };
+export const recall = ({ about }) => `violet for ${about}`;
+
 // Answers each request with `chat(url, key, text, isStreamed)`, or with the error that it throws.
-export async function runDriver(chat) {
+// `chatWithTool` takes the same and gives the model `recall` beside the tools of the server.
+export async function runDriver(chat, chatWithTool) {
   for await (const line of createInterface({ input: process.stdin })) {
     const asked = JSON.parse(line);
+    const ask = asked.has_tool ? chatWithTool : chat;
     let answer;
     try {
-      answer = { text: await chat(asked.url, asked.key, asked.text, asked.is_streamed) };
+      answer = { text: await ask(asked.url, asked.key, asked.text, asked.is_streamed) };
     } catch (error) {
       answer = { error: error?.constructor?.name ?? typeof error, message: String(error?.message ?? error) };
     }

@@ -8,14 +8,27 @@ import json
 import sys
 from collections.abc import Callable
 
+RECALL = "Recall"  # a tool of the client's own
+RECALLS = "Recall a word that was said earlier."
+WORD = {"type": "object", "properties": {"about": {"type": "string"}}, "required": ["about"]}
 
-def run_driver(chat: Callable[..., str]) -> None:
-    """Answer each request with ``chat(url, key, text, is_streamed)``, or with the error that it raises."""
+
+def recall(about: str) -> str:
+    """Recall a word that was said earlier."""
+    return f"violet for {about}"
+
+
+def run_driver(chat: Callable[..., str], chat_with_tool: Callable[..., str] | None = None) -> None:
+    """Answer each request with ``chat(url, key, text, is_streamed)``, or with the error that it raises.
+
+    ``chat_with_tool`` takes the same and gives the model ``recall`` beside the tools of the server.
+    """
     answers, sys.stdout = sys.stdout, sys.stderr  # whatever a client prints is not an answer
     for line in sys.stdin:
         asked = json.loads(line)
+        ask = chat_with_tool if asked["has_tool"] else chat
         try:
-            answer = {"text": chat(asked["url"], asked["key"], asked["text"], asked["is_streamed"])}
+            answer = {"text": ask(asked["url"], asked["key"], asked["text"], asked["is_streamed"])}
         except Exception as error:  # noqa: BLE001 whatever a client raises is what its user sees
             answer = {"error": type(error).__name__, "message": str(error)}
         answers.write(json.dumps(answer) + "\n")

@@ -212,8 +212,10 @@ class Turn:
     def _finish(self, reply: Reply, ending: Ending = Ending.DONE) -> Ended:
         """End the turn; its rounds are remembered for the next request."""
         if self._rounds:
+            own = (call for call in reply.calls if self.request.owners.is_client(native_calls.call_name(call)))
+            call = str(next(own, {}).get("id") or "")
             for answer in ("".join(self._visible_texts), *self._early_texts):
-                self._remember(answer, self._rounds, self._last_words or reply.text)
+                self._remember(answer, self._rounds, self._last_words or reply.text, call)
         return self._build_end(ending, reply)
 
     async def _end_interrupted(self) -> list[TurnEvent]:
@@ -265,8 +267,15 @@ class Turn:
         for text in self._early_texts:
             self._remember(text, rounds, reply.text)
 
-    def _remember(self, answer: str, rounds: Rounds, last_words: str) -> None:
+    def _remember(self, answer: str, rounds: Rounds, last_words: str, call: str = "") -> None:
         if self._memory is not None:
-            question, nonce = self.request.question, self.request.nonce
-            turn = FinishedTurn(question=question, answer=answer, rounds=rounds, last_words=last_words, nonce=nonce)
-            self._memory.remember(self.request.caller, turn)
+            request = self.request
+            turn = FinishedTurn(
+                question=request.question,
+                answer=answer,
+                rounds=rounds,
+                last_words=last_words,
+                nonce=request.nonce,
+                call=call,
+            )
+            self._memory.remember(request.caller, turn)

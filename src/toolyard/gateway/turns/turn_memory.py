@@ -5,7 +5,8 @@ tools, and would imitate the lines about calls that it finds in "its own" text. 
 under its caller and the exact text of the answer; when the text comes back, the rounds and the model's own last words
 take its place. Blanks and thinking in the text do not count, because clients trim the ones and leave out the other. A
 text shorter than ``DISTINCT`` characters, such as "Done.", may occur in any conversation: it counts only after the
-same question.
+same question. So does the id of a call of the client's own tools, by which a turn without text is known that ends with
+one.
 
 Kept in this process alone, masked, without media: ``MAX_TURN`` bytes of a turn, ``MAX_TURNS`` and ``MAX_TOTAL`` of
 all, ``KEPT_S`` after the last use; those not used for longest go first. A request grows by ``MAX_ADDED`` bytes at
@@ -32,6 +33,7 @@ MAX_TOTAL: Final = 16 * 1024 * 1024
 MAX_ADDED: Final = 256 * 1024
 KEPT_S: Final = 24 * 3600.0
 DISTINCT: Final = 200
+MAX_TEXTS: Final = 16  # of an answer that comes back in pieces: one for each round
 _THOUGHT = re.compile(r"<(/?)think(?:ing)?>", re.IGNORECASE)
 _FIRST_THOUGHT = re.compile(r"\s*<think(?:ing)?>.*?</think(?:ing)?>\s*", re.IGNORECASE | re.DOTALL)
 
@@ -45,6 +47,7 @@ class FinishedTurn:
     rounds: Rounds
     last_words: str  # the text of the model's last reply, as the model wrote it
     nonce: str | None = None
+    call: str = ""  # the id of the first call in it that is the client's to run
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,9 +77,9 @@ class TurnMemory:
         return len(self._turns)
 
     def remember(self, caller: str, turn: FinishedTurn) -> None:
-        """Keep the rounds of a turn, unless it has none, or its answer has no text to know it by or very much."""
+        """Keep the rounds of a turn, unless it has none, or nothing to know it by, or very much text."""
         words = _strip_first_thought(turn.last_words)
-        if not turn.rounds or not _identifying_text(turn.answer) or len(words) > MAX_TURN:
+        if not turn.rounds or not (_identifying_text(turn.answer) or turn.call) or len(words) > MAX_TURN:
             return
         try:
             messages = [message for one in fit_rounds(turn.rounds, MAX_TURN) for message in one]
@@ -87,7 +90,7 @@ class TurnMemory:
             return
         if turn.nonce is not None:  # the number holds for one request alone
             content = content.replace(_start_with_nonce(turn.nonce), START)
-        key = _key(caller, turn.question, turn.answer)
+        key = _key(caller, turn.question, turn.answer, turn.call)
         self._drop(key)
         stored = self._turns[key] = _StoredTurn(self._mask(content).encode(), call_keys(messages), self._now())
         self.size += len(stored.content)
@@ -105,13 +108,15 @@ class TurnMemory:
         carried, questions, room = call_keys(messages), _questions(messages), MAX_ADDED
         used_keys: set[bytes] = set()
         calls: CallKeys = frozenset()
-        for index in range(len(messages) - 1, -1, -1):
+        index = len(messages)
+        while index > 0:
+            index -= 1
             message = messages[index]
-            if not isinstance(message, dict) or message.get("role") != "assistant":
+            found = self._find(caller, messages, index, questions[index])
+            if not isinstance(message, dict) or found is None:
                 continue
-            key = _key(caller, questions[index], read_text(message.get("content")))
-            stored = self._turns.get(key)
-            if stored is None or key in used_keys or stored.calls & carried:
+            start, key, stored = found
+            if key in used_keys or stored.calls & carried:
                 continue
             room -= len(stored.content)
             if room < 0:
@@ -119,10 +124,31 @@ class TurnMemory:
             stored.used = self._now()
             self._turns.move_to_end(key)
             used_keys.add(key)
+            rounds_at |= {at: [] for at in range(start, index)}
             rounds_at[index] = _restore(stored.content, message, nonce)
             calls |= stored.calls
+            index = start
         made = [one for index, message in enumerate(messages) for one in rounds_at.get(index, [message])]
         return RecalledMessages(made, calls) if rounds_at else RecalledMessages(messages)
+
+    def _find(
+        self, caller: str, messages: list[Json], index: int, question: str
+    ) -> tuple[int, bytes, _StoredTurn] | None:
+        """Return where the answer begins that ends at ``index``: a client may send its texts one by one."""
+        message = messages[index]
+        if not isinstance(message, dict) or message.get("role") != "assistant":
+            return None
+        texts, call = "", _first_call(message)
+        found = None
+        for start in range(index, max(index - MAX_TEXTS, -1), -1):
+            one = messages[start]
+            if not isinstance(one, dict) or one.get("role") != "assistant" or (start < index and one.get("tool_calls")):
+                break
+            texts = read_text(one.get("content")) + texts
+            key = _key(caller, question, texts, call)
+            if (stored := self._turns.get(key)) is not None:
+                found = start, key, stored
+        return found
 
     def _make_room(self) -> None:
         oldest = self._now() - KEPT_S
@@ -153,11 +179,17 @@ def _questions(messages: list[Json]) -> list[str]:
     return questions
 
 
-def _key(caller: str, question: str, answer: str) -> bytes:
+def _first_call(message: JsonObject) -> str:
+    calls = message.get("tool_calls")
+    first = calls[0] if isinstance(calls, list) and calls else None
+    return str(first.get("id") or "") if isinstance(first, dict) else ""
+
+
+def _key(caller: str, question: str, answer: str, call: str) -> bytes:
     answer = _identifying_text(answer)
     known = sha256()
     joined = answer.replace(" ", "")  # a client may join its texts without a blank in between
-    for part in (caller, joined, "" if len(answer) >= DISTINCT else question.strip()):
+    for part in (caller, joined, "" if len(answer) >= DISTINCT else question.strip(), "" if joined else call):
         data = part.encode(errors="surrogatepass")
         known.update(b"%d:%b" % (len(data), data))
     return known.digest()

@@ -10,6 +10,7 @@ clients send that back unread. The same holds for a summary of ours (``compactio
 
 import base64
 import binascii
+from collections.abc import Mapping
 from typing import Final
 
 import orjson
@@ -29,7 +30,8 @@ _DETAILS: Final = "toolyard.reasoning."
 _SUMMARY: Final = "toolyard.compaction."
 _ROLES = ("user", "assistant", "system", "developer")
 _TEXTS = ("input_text", "output_text", "text", "refusal", "summary_text", "reasoning_text")
-_IGNORED = ("item_reference", "mcp_list_tools", "mcp_approval_request", "mcp_approval_response", "compaction_trigger")
+_REFERENCE: Final = "item_reference"  # to an item that is stored here
+_IGNORED = (_REFERENCE, "mcp_list_tools", "mcp_approval_request", "mcp_approval_response", "compaction_trigger")
 
 
 def join_path(param: str, key: str) -> str:
@@ -62,6 +64,21 @@ def list_items(value: Json, param: str = "input") -> list[JsonObject]:
     return objects(value)
 
 
+def find_references(body: JsonObject) -> frozenset[str]:
+    """Return the ids of the stored items that a request refers to."""
+    items = objects(as_list(body.get("input")))
+    return frozenset(str(item.get("id")) for item in items if item.get("type") == _REFERENCE)
+
+
+def resolve_references(body: JsonObject, known: Mapping[Json, JsonObject]) -> JsonObject:
+    """Return a request with ``known`` items, by their ids, in the place of references. Raises ChatFailed."""
+    made = [
+        known.get(item.get("id"), item) if item.get("type") == _REFERENCE else item
+        for item in list_items(body.get("input"))
+    ]
+    return body | {"input": [*made]}
+
+
 class InputReader:
     """Reads items in their order; ``messages`` are those of the chat."""
 
@@ -72,12 +89,11 @@ class InputReader:
         self._media: list[Json] = []  # of results: no provider takes them beside those
         self._calls: set[str] = set()  # ids of calls of the client's tools
         self._own: set[tuple[str, str]] = set()
-        self._has_rounds = False
 
     @property
     def own_calls(self) -> CallKeys | None:
-        """Our calls; None when no item shows that the client keeps calls at all."""
-        return frozenset(self._own) if self._has_rounds else None
+        """Our calls; None when there are none: some clients keep their own and leave ours out."""
+        return frozenset(self._own) or None
 
     def read(self, items: list[JsonObject], param: str = "input") -> None:
         """Add items. Raises ChatFailed."""
@@ -90,7 +106,6 @@ class InputReader:
 
     def _read_item(self, item: JsonObject, param: str) -> None:
         kind = item.get("type") or "message"
-        self._has_rounds = self._has_rounds or kind != "message"
         match kind:
             case "message":
                 self._add_message(item, param)

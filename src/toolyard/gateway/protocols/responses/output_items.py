@@ -20,6 +20,11 @@ _WRITTEN: Final = {"function": "arguments", "custom": "input"}
 _CALL_EVENTS: Final = {"function": "function_call_arguments", "custom": "custom_tool_call_input"}
 
 
+def response_of_item(id_: str) -> str:
+    """Return the id of the response that made an item, from the id of the item; of calls of ours it says nothing."""
+    return f"resp_{id_.partition('_')[2][:-2]}"
+
+
 @dataclass(slots=True)
 class _Part:
     """A part of an open item: its text comes in pieces."""
@@ -88,7 +93,7 @@ class OutputWriter:
         return self._open is not None and self._open.item["type"] == "message"
 
     def _make_id(self, prefix: str) -> str:
-        return f"{prefix}_{self._id}{len(self.items):02x}"
+        return f"{prefix}_{self._id}{len(self.items):02x}"  # ``response_of_item`` reads it
 
     def add_item(self, item: JsonObject) -> int:
         self.items.append(item)

@@ -38,7 +38,8 @@ from toolyard.gateway.protocols.responses.client_request import (
     strip_chat_headers,
 )
 from toolyard.gateway.protocols.responses.forwarded import pass_on
-from toolyard.gateway.protocols.responses.input_items import seal_summary
+from toolyard.gateway.protocols.responses.input_items import find_references, resolve_references, seal_summary
+from toolyard.gateway.protocols.responses.output_items import response_of_item
 from toolyard.gateway.protocols.responses.rendering import ResponsesRendering, response_id
 from toolyard.gateway.reply.chunks import read_text
 from toolyard.gateway.turns.display import Show
@@ -60,6 +61,7 @@ BACKGROUND_S: Final = 86_400.0  # for which a turn in the background goes on aft
 MAX_BACKGROUND: Final = 200  # responses whose events can be read again
 _CLOSE_S = 5.0
 _TRIES = 3
+_MAX_REFERENCED = 500  # responses of one request
 
 
 @dataclass(slots=True)
@@ -94,6 +96,7 @@ class ResponseTurns:
     ) -> ClientAnswer:
         """Answer a request; ``sent.body`` is as its client sent it. Faults are answers too."""
         try:
+            sent = await self._resolve_references(sent)
             previous, before = await self._load_before(sent, session)
             asked = parse_request(sent.body, before)
             if asked.answers:
@@ -149,6 +152,18 @@ class ResponseTurns:
         if newest is None or items is None:
             raise _previous_not_found(previous or conversation)
         return newest.id, items
+
+    async def _resolve_references(self, sent: ClientRequest) -> ClientRequest:
+        """Put stored items in the place of references to them; one to what is not kept stays, and says nothing."""
+        named = find_references(sent.body)
+        if not named:
+            return sent
+        await self._wait_for_storing()
+        known: dict[Json, JsonObject] = {}
+        for response in sorted(set(map(response_of_item, named)))[:_MAX_REFERENCED]:
+            kept = await self._kept.get(sent.caller, response)
+            known |= {item["id"]: item for item in (kept.output if kept else ()) if item.get("id") in named}
+        return replace(sent, body=resolve_references(sent.body, known))
 
     async def _wait_for_storing(self) -> None:
         """Wait until the responses that clients have by now are stored."""

@@ -1,0 +1,36 @@
+# mypy: ignore-errors
+"""LangChain: ``langchain-openai`` with Responses."""
+
+from driver import RECALL, RECALLS, WORD, recall, run_driver
+from langchain_openai import ChatOpenAI
+
+TOOLS = [{"type": "function", "function": {"name": RECALL, "description": RECALLS, "parameters": WORD}}]
+
+
+def ask(model, messages, is_streamed):
+    if not is_streamed:
+        return model.invoke(messages)
+    whole = None
+    for chunk in model.stream(messages):
+        whole = chunk if whole is None else whole + chunk
+    return whole
+
+
+def chat(url: str, key: str, text: str, is_streamed: bool) -> str:
+    model = ChatOpenAI(model="scripted", base_url=url, api_key=key, use_responses_api=True)
+    return ask(model, text, is_streamed).text
+
+
+def chat_with_tool(url: str, key: str, text: str, is_streamed: bool) -> str:
+    model = ChatOpenAI(model="scripted+tools", base_url=url, api_key=key, use_responses_api=True).bind_tools(TOOLS)
+    messages = [{"role": "user", "content": text}]
+    while (answer := ask(model, messages, is_streamed)).tool_calls:
+        results = [
+            {"role": "tool", "tool_call_id": call["id"], "content": recall(**call["args"])}
+            for call in answer.tool_calls
+        ]
+        messages += [answer, *results]
+    return answer.text
+
+
+run_driver(chat, chat_with_tool)
