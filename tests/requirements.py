@@ -969,6 +969,8 @@ PLACEHOLDERS: Final = _now(
       "of the chat.")),
     ("prompt:list", "prompts.md#looking-at-prompts",
      "GET /v1/prompts lists prompts, problems and names that nothing fills, and POST /v1/prompts/fill shows a result."),
+    ("console:prompts", "console.md#prompts",
+     "The page of prompts lists what is in files, with problems and names that nothing fills, and tries a message."),
     ("assistant:models", "prompts.md#assistants-as-models",
      ("Clients see the assistants of their key and those in files as models, and an assistant named as model brings "
       "its prompt, model and options.")),

@@ -115,6 +115,15 @@ export const PAGES: readonly PageRow[] = [
     Page: lazyPage(() => import("./pages/providers")),
   },
   {
+    path: "/prompts",
+    en: "Prompts",
+    zh: "提示词",
+    sign: "prompts",
+    menu: "finder",
+    also: ["assistants", "variables", "助手", "变量"],
+    Page: lazyPage(() => import("./pages/prompts")),
+  },
+  {
     path: "/welcome",
     en: "Welcome",
     zh: "欢迎",

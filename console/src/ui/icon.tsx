@@ -55,6 +55,7 @@ const SIGNS = {
   external: "M14 4h6v6M20 4l-9 9M18 14v6H4V6h6",
   sound: "M4 9v6h4l5 4V5L8 9zM16.5 9a4 4 0 0 1 0 6M19 6.5a8 8 0 0 1 0 11",
   bell: "M6 16V11a6 6 0 0 1 12 0v5l2 2H4zM10 21h4",
+  prompts: "M4 4h16v16H4zM8 9h8M8 13h8M8 17h4",
   exit: "M10 4H4v16h6M15 8l4 4-4 4M19 12H9",
   power: "M12 3v9M7 6a8 8 0 1 0 10 0",
   clock: "M12 3a9 9 0 1 0 0 18 9 9 0 0 0 0-18M12 7v5l3 3",

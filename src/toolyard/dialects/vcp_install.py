@@ -110,7 +110,7 @@ def read_model_prompts(value: Json) -> tuple[ModelPrompt, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DynamicToolLimits:
-    """What ``{{VCPDynamicTools}}`` may show, by ``dynamic_tool_bridge.config.json``."""
+    """The limits of ``{{VCPDynamicTools}}``, by ``dynamic_tool_bridge.config.json``."""
 
     is_on: bool = True
     listed: int = 120

@@ -135,7 +135,7 @@ class PromptFiles:
 
 
 class _Watched(Generic[T]):
-    """What is made of a file, until it changes; of one that cannot be read, what is made of an empty text."""
+    """A value made of a file, until it changes; while the file cannot be read, the value of an empty text."""
 
     def __init__(self, path: Path, parse: Callable[[str], T]) -> None:
         self._path, self._parse = path, parse

@@ -58,7 +58,7 @@ Preprocess = Callable[[Stage, list[Json]], Awaitable[list[Json]]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PromptPorts:
-    """What the prompts need of the program around them."""
+    """The parts of the program that prompts need."""
 
     now: Callable[[], datetime]
     task: Callable[[str, str, str], Awaitable[Task | None]]  # plugin, id, caller
@@ -97,9 +97,7 @@ class InstalledPrompts:
         if wants_media:
             messages = await self._preprocess(Stage.MEDIA, messages)
         messages = await self._preprocess(Stage.REST, messages)
-        variables = await asyncio.to_thread(lambda: self._files.variables)
-        messages = _apply_detectors(messages, variables)
-        messages = RoleDivider.from_variables(variables).divide(messages)
+        messages = await asyncio.to_thread(self._finish, messages)
         lists_tools = (lists_tools or _has_calls(messages)) and not request.is_plain
         return InstalledPrompt(messages=messages, lists_tools=lists_tools)
 
@@ -121,6 +119,10 @@ class InstalledPrompts:
         filler = TextFiller(self._files, values, request.model)
         made = [_map_texts(message, filler.fill) for message in messages]
         return made, filler.lists_tools and not request.is_plain
+
+    def _finish(self, messages: list[Json]) -> list[Json]:
+        variables = self._files.variables
+        return RoleDivider.from_variables(variables).divide(_apply_detectors(messages, variables))
 
     async def _fill_late(self, message: Json, request: PromptRequest) -> Json:
         """Insert what has to be waited for: async results, and the tools that fit the conversation."""

@@ -1,4 +1,4 @@
-"""How similar a description and a conversation are, by the embeddings that the installation's settings name.
+"""The similarity of descriptions with a conversation, by the embeddings that the installation's settings name.
 
 VCPToolBox opens folds and toolboxes by it: the cosine of a description and of 0.7 parts of the last user message with
 0.3 parts of the last answer (``mainSearchWeights`` of ``rag_params.json`` changes the parts). ``API_URL``, ``API_Key``
