@@ -1,4 +1,4 @@
-"""What of an installation is taken, adapted, left, or needs something: one list for the command line and doctor.
+"""The check of an installation: a list of all that is taken, adapted, left or needs something, for people and doctor.
 
 Nothing is run. A plugin that only waits for its owner's decision counts as what it will be after that.
 """

@@ -1,4 +1,4 @@
-"""What the plugins of an installation need of this machine, found before they are called: nothing of them is run.
+"""The needs of an installation's plugins of this machine, found before they are called: nothing of them is run.
 
 - npm packages that their scripts import, looked for where Node looks, and among those that Toolyard installs;
 - native modules of these packages: built, for this system, and for its C library (the versions of GLIBC that a file

@@ -1,4 +1,4 @@
-"""Who runs an installation of VCPToolBox: its timers, watchers and services must not run twice.
+"""The one server that runs an installation of VCPToolBox: its timers, watchers and services must not run twice.
 
 Of several servers of Toolyard one owns a tree, by a lock on its folder, which leaves no file there and ends with the
 process. VCPToolBox itself knows no lock: its process is found by its working folder. Where it runs, Toolyard starts

@@ -1,4 +1,4 @@
-"""What the code of a plugin names: variables of the environment, and npm packages. Read, bounded, never run."""
+"""The names in the code of a plugin: variables of the environment, and npm packages. Read, bounded, never run."""
 
 import os
 import re

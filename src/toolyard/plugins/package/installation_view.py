@@ -1,4 +1,4 @@
-"""What a plugin of a VCPToolBox installation sees of the installation's settings: the keys that its own code names.
+"""The settings of a VCPToolBox installation as one of its plugins sees them: the keys that its own code names.
 
 VCPToolBox gives every plugin all of its ``config.env`` and lets it read those of its siblings. Here the environment of
 a plugin has, of the installation's variables, those of its schema and those that its reviewed code names. Where it
