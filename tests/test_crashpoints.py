@@ -16,6 +16,7 @@ NO_POINT = {
     "cli/serve.py": "files of an example, which a start that was cut off leaves for the next one to make",
     "confinement/": "it starts processes for plugins/process/cold_starter.py and others, which have points",
     "engine/assistants.py": "each change is one transaction of one record, after which nothing follows",
+    "engine/responses.py": "each change is one transaction of one record; its turn has points, and tests of its own",
     "engine/recovery.py": "it commits through tasks, schedules, approvals and the journal",
     "gateway/": "a chat that is cut off is told so by its client; its calls are in the journal",
     "hosts/": "killed workers have a test of their own, with processes of their own",
