@@ -18,7 +18,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import aiohttp
@@ -33,14 +33,17 @@ STREAMS = 3000  # at once
 LITELLM_KEY = f"sk-{secrets.token_hex(32)}"
 CHUNKS = {"streamed, 20 chunks": 20, "streamed, 200 chunks": 200}
 TARGETS = {"not streamed": 1.0, "streamed, 20 chunks": 1.0, "streamed, 200 chunks": 3.0}
+PATHS = {"chat": "/v1/chat/completions", "Responses": "/v1/responses", "Messages": "/v1/messages"}
+PROTOCOL_TARGETS = {"not streamed": 0.5, "streamed, 20 chunks": 0.5, "streamed, 200 chunks": 1.0}  # over chat
 
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """Where chats are answered, and the key that opens it."""
+    """Where chats are answered, the key that opens it, and the protocol in which they are asked."""
 
     url: str
     key: str = ""
+    protocol: str = "chat"
 
 
 def main() -> None:
@@ -63,6 +66,8 @@ def main() -> None:
             served["LiteLLM"] = Served(theirs.url, LITELLM_KEY)
         else:
             print("LiteLLM is left out: pip install 'litellm[proxy]' somewhere and name its program in LITELLM")
+        for protocol in ("Responses", "Messages"):
+            served[protocol] = replace(served["toolyard"], protocol=protocol)
         asyncio.run(_measure(served, ours.pid))
         for who, server in {"bare aiohttp proxy": proxy, "toolyard": ours}.items():
             asyncio.run(_streams(who, served[who], server.pid))
@@ -85,6 +90,10 @@ async def _measure(urls: dict[str, Served], pid: int) -> None:
             added = [found[who] - found["direct"] for who in urls]
             shown = [f"({found['direct']:.2f})", *(f"{one:.2f}" for one in added[1:])]
             print(f"{name:<28}" + "".join(f"{one:>20}" for one in shown) + f"  {TARGETS[name]:g} ms")
+        for protocol in ("Responses", "Messages"):
+            for name, found in times.items():
+                more = found[protocol] - found["toolyard"]
+                print(f"{protocol} over chat, {name}: {more:.2f} ms  (target: {PROTOCOL_TARGETS[name]:g} ms)")
         rates = {who: await _rate(session, at) for who, at in urls.items()}
         print(
             f"{f'requests/s, {PARALLEL} at once':<28}"
@@ -136,17 +145,30 @@ async def _rate(session: aiohttp.ClientSession, at: Served) -> float:
 
 
 async def measure_chat(session: aiohttp.ClientSession, at: Served, chunks: int) -> float:
-    messages = [{"role": "system", "content": "You are helpful."}, {"role": "user", "content": "Hello " * 50}]
-    body = {"model": f"stub-{chunks}", "messages": messages, "stream": bool(chunks)}
+    body = {"model": f"stub-{chunks or 20}", "stream": bool(chunks), **_ask(at.protocol)}
     headers = {"Authorization": f"Bearer {at.key}"}
     began = time.perf_counter()
-    async with session.post(f"{at.url}/v1/chat/completions", json=body, headers=headers) as response:
+    async with session.post(f"{at.url}{PATHS[at.protocol]}", json=body, headers=headers) as response:
         data = await response.read()
     spent = time.perf_counter() - began
     assert response.status == 200, data
-    assert data.endswith(b"[DONE]\n\n" if chunks else b"}"), data[-100:]
-    assert data.count(b"word ") == (chunks or 20), data[-100:]
+    is_repeated = at.protocol == "Responses" and chunks  # its last events have the whole text again
+    assert data.endswith((b"[DONE]\n\n", b'"type":"message_stop"}\n\n') if chunks else b"}"), data[-100:]
+    assert data.count(b"word ") >= (chunks or 20) * (2 if is_repeated else 1), data[-100:]
     return spent
+
+
+def _ask(protocol: str) -> dict[str, object]:
+    """The same question in each protocol."""
+    system, question = "You are helpful.", "Hello " * 50
+    user = [{"role": "user", "content": question}]
+    match protocol:
+        case "Responses":
+            return {"instructions": system, "input": question, "store": False}
+        case "Messages":
+            return {"system": system, "messages": user, "max_tokens": 1000}
+        case _:
+            return {"messages": [{"role": "system", "content": system}, *user]}
 
 
 # --- the servers ---
