@@ -30,6 +30,7 @@ class ToolUse:
     name: str
     arguments: Mapping[str, Any] = field(default_factory=dict)
     id: str = "call_1"
+    more: Mapping[str, Any] = field(default_factory=dict)  # in Messages, what else is said of it
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,6 +58,8 @@ class Reply:
     cut_after: int | None = None  # events, after which the connection closes
     then: str = "end"  # or hang
     size: int = 7  # characters of a piece
+    more: Mapping[str, Any] = field(default_factory=dict)  # in Messages, what else is said of the answer
+    spent: Mapping[str, Any] = field(default_factory=dict)  # and of its tokens
 
 
 def using(protocol: Protocol) -> dict[str, Any]:
@@ -299,7 +302,7 @@ def _blocks(reply: Reply) -> list[_Made]:
         made.append({"type": "thinking", "thinking": reply.reasoning, "signature": reply.signature})
     if text := reply.text or reply.refusal:
         made.append({"type": "text", "text": text, "citations": _citations(reply) or None})
-    uses = ({"id": call.id, "name": call.name, "input": dict(call.arguments)} for call in reply.calls)
+    uses = ({"id": call.id, "name": call.name, "input": dict(call.arguments), **call.more} for call in reply.calls)
     return [*made, *({"type": "tool_use", **use} for use in uses)]
 
 
@@ -326,7 +329,8 @@ def _message(reply: Reply) -> _Made:
     if reply.error:
         return _messages_error(reply)
     head = {"id": "msg_1", "type": "message", "role": "assistant", "model": "scripted", "content": _blocks(reply)}
-    return {**head, "stop_reason": _stop_reason(reply), "stop_sequence": None, "usage": _messages_usage(reply)}
+    usage = {**_messages_usage(reply), **reply.spent}
+    return {**head, "stop_reason": _stop_reason(reply), "stop_sequence": None, "usage": usage, **reply.more}
 
 
 def _messages_error(reply: Reply) -> _Made:
@@ -349,8 +353,11 @@ def _messages_objects(reply: Reply) -> Iterator[_Made]:
     if reply.error:
         yield _messages_error(reply)
         return
-    delta = {"stop_reason": _stop_reason(reply), "stop_sequence": None}
-    yield {"type": "message_delta", "delta": delta, "usage": {"output_tokens": reply.answered}}
+    more = dict(reply.more)
+    beside = {key: more.pop(key) for key in ("context_management",) if key in more}
+    delta = {"stop_reason": _stop_reason(reply), "stop_sequence": None, **more}
+    usage = {"output_tokens": reply.answered, **reply.spent}
+    yield {"type": "message_delta", "delta": delta, "usage": usage, **beside}
     yield {"type": "message_stop"}
 
 

@@ -129,14 +129,14 @@ class AnswerReader:
             self._has_reasoning = True
         self.add({**readable, DETAILS: [detail]})
 
-    def begin_call(self, id_: Json, name: Json, written: str = "", *, custom: bool = False) -> int:
-        """Begin a call; return its index."""
+    def begin_call(self, id_: Json, name: Json, written: str = "", *, custom: bool = False, **more: Json) -> int:
+        """Begin a call, with ``more`` beside its function; return its index."""
         place, self._calls = self._calls, self._calls + 1
         self.number()
         kind, field = ("custom", "input") if custom else ("function", "arguments")
         sent = str(name or "")
         inner: JsonObject = {"name": self._request.names.get(sent, sent), field: written}
-        self.add({"tool_calls": [{"index": place, "id": id_, "type": kind, kind: inner}]})
+        self.add({"tool_calls": [{"index": place, "id": id_, "type": kind, kind: inner, **more}]})
         return place
 
     def add_written(self, place: int, text: str, *, custom: bool = False) -> None:

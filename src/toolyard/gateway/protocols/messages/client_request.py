@@ -17,6 +17,7 @@ from toolyard.gateway.protocols.messages.conversation import (
     Conversation,
     cache_control,
     is_billing,
+    keep_origin,
     not_one_of,
     read_list,
     read_object,
@@ -206,4 +207,4 @@ def _to_tool(tool: JsonObject, place: str, referenced: set[str]) -> JsonObject:
     function["parameters"] = read_object(tool.get("input_schema"), f"{place}.input_schema")
     if tool.get("strict") is not None:
         function["strict"] = tool["strict"]
-    return {"type": "function", "function": function, **cache_control(tool)}
+    return keep_origin({"type": "function", "function": function, **cache_control(tool)}, tool, "tool")

@@ -24,6 +24,8 @@ from toolyard.gateway.protocols.chat_body import (
     answered_call,
     as_object,
     content_parts,
+    find_origin,
+    has_origin,
     is_native,
     list_functions,
     merge_fields,
@@ -219,6 +221,8 @@ def _name_of(tool: JsonObject) -> str:
 
 
 def _to_tool(tool: JsonObject, name: str) -> JsonObject:
+    if origin := find_origin(tool, PROTOCOL):
+        return {**origin, "name": name}
     function = as_object(tool.get(str(tool.get("type"))))
     made: JsonObject = {"name": name}
     if description := function.get("description"):
@@ -328,12 +332,15 @@ class _Conversation:
         self._unanswered.append(id_)
         sent = self._names.to_native(name)
         self.called[sent] = None
-        return {"type": "tool_use", "id": id_, "name": sent, "input": {"input": written} if is_custom else given}
+        made: JsonObject = {"type": "tool_use", "input": {"input": written} if is_custom else given}
+        return {**made, **find_origin(call, PROTOCOL), "id": id_, "name": sent}
 
     def _to_result(self, message: JsonObject) -> JsonObject:
         id_ = self._ids.find_answered(answered_call(message))
         if id_ in self._unanswered:
             self._unanswered.remove(id_)
+        if origin := find_origin(message, PROTOCOL):
+            return {**origin, "tool_use_id": id_}
         content = message.get("content")
         made: JsonObject = {"type": "tool_result", "tool_use_id": id_, **_cache_control(message)}
         if isinstance(content, list):
@@ -377,7 +384,9 @@ def _to_blocks(message: JsonObject) -> list[JsonObject]:
 
 
 def _to_block(part: JsonObject) -> JsonObject | None:
-    """Return a part of a message as a block; None for one that is empty or of another protocol."""
+    """Return a part of a message as a block; None for one that is empty, of another protocol, or said already."""
+    if has_origin(part, PROTOCOL):
+        return find_origin(part, PROTOCOL) or None
     match part.get("type"):
         case "native":
             return native_item(part, PROTOCOL)
