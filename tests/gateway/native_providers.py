@@ -119,7 +119,8 @@ def _arguments(call: ToolUse) -> str:
 
 
 def _chat_usage(reply: Reply) -> _Made:
-    details = {"prompt_tokens_details": {"cached_tokens": reply.cached}} if reply.cached else {}
+    details: _Made = {"prompt_tokens_details": {"cached_tokens": reply.cached}} if reply.cached else {}
+    details |= {"completion_tokens_details": {"reasoning_tokens": 3}} if reply.reasoning else {}
     total = reply.prompt + reply.answered
     return {"prompt_tokens": reply.prompt, "completion_tokens": reply.answered, "total_tokens": total} | details
 
@@ -132,6 +133,8 @@ def _chat_events(reply: Reply) -> Iterator[bytes]:
     yield chunk({"role": "assistant", "content": ""})
     for key, text in (("reasoning_content", reply.reasoning), ("content", reply.text), ("refusal", reply.refusal)):
         yield from (chunk({key: piece}) for piece in _pieces(text, reply.size))
+    if reply.cited:
+        yield chunk({"annotations": _chat_annotations(reply)})
     for index, call in enumerate(reply.calls):
         head = {"index": index, "id": call.id, "type": "function", "function": {"name": call.name, "arguments": ""}}
         yield chunk({"tool_calls": [head]})
@@ -153,12 +156,19 @@ def _chat_whole(reply: Reply) -> bytes:
         message["reasoning_content"] = reply.reasoning
     if reply.refusal:
         message["refusal"] = reply.refusal
+    if reply.cited:
+        message["annotations"] = _chat_annotations(reply)
     if reply.calls:
         message["tool_calls"] = [
             {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": _arguments(call)}}
             for call in reply.calls
         ]
     return completion(message, _chat_finish(reply), _chat_usage(reply))
+
+
+def _chat_annotations(reply: Reply) -> list[_Made]:
+    page = {"url": reply.cited, "title": "A page", "start_index": 0, "end_index": len(reply.text)}
+    return [{"type": "url_citation", "url_citation": page}]
 
 
 # --- Responses
@@ -321,7 +331,8 @@ def _stop_reason(reply: Reply) -> str:
 
 def _messages_usage(reply: Reply) -> _Made:
     fresh = reply.prompt - reply.cached - reply.written
-    made = {"input_tokens": fresh, "output_tokens": reply.answered}
+    made: _Made = {"input_tokens": fresh, "output_tokens": reply.answered}
+    made |= {"output_tokens_details": {"thinking_tokens": 3}} if reply.reasoning else {}
     return made | {"cache_read_input_tokens": reply.cached, "cache_creation_input_tokens": reply.written}
 
 

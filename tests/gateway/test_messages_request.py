@@ -225,6 +225,36 @@ def test_what_says_more_than_chat_can_comes_back_whole_to_a_provider_of_the_same
     assert "Changed on its way." in json.dumps(to_messages(body).body)
 
 
+@pytest.mark.requirement("anthropic:tools")
+def test_tools_that_a_system_message_adds_or_removes_are_offered_from_there_on() -> None:
+    schema = {"input_schema": {"type": "object"}}
+
+    def change(kind: str, name: str, **more: Any) -> dict[str, Any]:
+        return {"type": f"tool_{kind}", "tool": {"type": "tool_reference", "name": name} | more}
+
+    tools = [{"name": "late", **schema, "defer_loading": True}, {"name": "gone", **schema}, {"name": "back", **schema}]
+    added = {"type": "tool_addition", "tool": {"type": "tool_definition", "definition": {"name": "new", **schema}}}
+    blocks = [change("addition", "late"), change("removal", "gone"), change("removal", "back")]
+    messages = [
+        *(USER, {"role": "system", "content": [*blocks, {"type": "text", "text": "Mind it."}]}),
+        {"role": "assistant", "content": [{"type": "text", "text": "Yes."}]},
+        *(USER, {"role": "system", "content": [added, change("addition", "back")]}),
+    ]
+    body = chat(*messages, tools=tools)
+    assert list_client_tools(body) == {"late", "gone", "back", "new"}, "a call of any of them is the client's"
+    plain: Any = drop_native(body)
+    assert [tool["function"]["name"] for tool in plain["tools"]] == ["late", "back", "new"]
+    assert [one["content"] for one in plain["messages"] if one["role"] == "system"] == ["Mind it."]
+    sent: Any = to_messages(body).body
+    assert sent["tools"] == tools
+    assert [one["content"] for one in sent["messages"] if one["role"] == "system"] == [
+        messages[1]["content"],
+        messages[4]["content"],
+    ]
+    with pytest.raises(ChatFailed, match=r"messages\[1\].content\[0\].tool' must be an object"):
+        chat(USER, {"role": "system", "content": [{"type": "tool_addition"}]})
+
+
 @pytest.mark.requirement("anthropic:thinking")
 def test_signed_thinking_keeps_its_place_and_bytes_and_unsigned_thinking_is_reasoning() -> None:
     said = [

@@ -106,7 +106,8 @@ def drop_native(body: JsonObject) -> JsonObject:
     if not isinstance(body.get(NATIVE), dict):
         return body
     made = {key: value for key, value in body.items() if key != NATIVE}
-    made["messages"] = [_drop_native_parts(message) for message in objects(body.get("messages"))]
+    messages = [_drop_native_parts(message) for message in objects(body.get("messages"))]
+    made["messages"] = [one for one in messages if one.get("content") or one.get("role") != "system"]
     if tools := [_unmark(tool) for tool in objects(body.get("tools")) if not is_native(tool)]:
         return {**made, "tools": [*tools]}
     for key in ("tools", "tool_choice", "parallel_tool_calls"):

@@ -50,6 +50,7 @@ from toolyard.gateway.turns.turn_events import (
     Failed,
     Gap,
     Note,
+    ProviderRetried,
     TurnEvent,
 )
 from toolyard.gateway.turns.turn_log import Entry, TurnLog
@@ -87,6 +88,7 @@ class MessagesRendering:
     request_id: str = ""
     hides_thinking: bool = False
     keep_alive: ClassVar[bytes] = PING
+    unseen: ClassVar[tuple[type[TurnEvent], ...]] = (ProviderRetried,)
 
     def open_stream(self, log: TurnLog) -> Writer:
         return MessagesWriter(MessageEvents(self, log.record.id))

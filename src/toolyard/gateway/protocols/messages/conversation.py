@@ -1,10 +1,10 @@
 """The conversation of a Messages request, as messages of chat: what each of its blocks becomes.
 
-System texts keep their order, wherever they stand. The results of the client's tools become messages of their own, with
-their pictures in a message after them; text that an assistant wrote after a call stands before it, because chat has no
-other place. Calls of ours that the client was shown, and sends back, are calls with their results again. A block that
-chat has no word for is ``native``, and one that says more than chat can stands beside what it becomes, as its origin.
-What is malformed is named with its place.
+System texts keep their order, wherever they stand; the tools that they add or remove are noted. The results of the
+client's tools become messages of their own, with their pictures in a message after them; text that an assistant wrote
+after a call stands before it, because chat has no other place. Calls of ours that the client was shown, and sends back,
+are calls with their results again. A block that chat has no word for is ``native``, and one that says more than chat
+can stands beside what it becomes, as its origin. What is malformed is named with its place.
 """
 
 from typing import Final
@@ -32,7 +32,9 @@ class Conversation:
 
     def __init__(self, body: JsonObject) -> None:
         self.messages: list[Json] = []
-        self.referenced: set[str] = set()  # the tools that searches of the client have found
+        self.referenced: set[str] = set()  # the tools that searches of the client have found, or that were added
+        self.defined: dict[str, tuple[JsonObject, str]] = {}  # tools that were added whole, and their places
+        self.removed: set[str] = set()
         self.ours: dict[str, str] = {}  # the tools of our calls that the client sends back, by their ids
         self._add_system(body.get("system"), "system")
         given = read_list(body.get("messages"), "messages")
@@ -54,6 +56,11 @@ class Conversation:
     def _add_system(self, content: Json, place: str) -> None:
         parts: list[JsonObject] = []
         for block, at in _blocks(content, place) if content is not None else ():
+            if (kind := block.get("type", "text")) != "text":
+                if kind in ("tool_addition", "tool_removal"):
+                    self._change_tools(block, at)
+                parts.append(_native(block))
+                continue
             text = read_text(block.get("text"), f"{at}.text")
             if is_billing(block):
                 parts.append(_native(block))
@@ -61,6 +68,20 @@ class Conversation:
                 parts.append(_to_text(block, text))
         if parts:
             self.messages.append({"role": "system", "content": _content(parts, between="\n\n")})
+
+    def _change_tools(self, block: JsonObject, place: str) -> None:
+        tool = read_object(block.get("tool"), f"{place}.tool")
+        given = tool.get("definition")
+        definition = read_object(given, f"{place}.tool.definition") if given is not None else {}
+        name = read_text((definition or tool).get("name"), f"{place}.tool.name")
+        if block["type"] == "tool_removal":
+            self.removed.add(name)
+            self.defined.pop(name, None)
+            return
+        self.removed.discard(name)
+        self.referenced.add(name)
+        if definition:
+            self.defined[name] = (definition, f"{place}.tool.definition")
 
     def _add_user(self, blocks: list[tuple[JsonObject, str]]) -> None:
         """Add what the user says; before it the results of tools, each as a message, and after these their media."""
@@ -212,7 +233,7 @@ def _to_text(block: JsonObject, text: str) -> JsonObject:
 
 def keep_origin(part: JsonObject, block: JsonObject, kind: str = "") -> JsonObject:
     """Return a part with its block as its origin, if that says more than chat can."""
-    said = _SAID.get(kind or str(block.get("type")), frozenset())
+    said = _SAID.get(kind or str(block.get("type")), set[str]())
     is_more = any(value not in (None, [], {}) for key, value in block.items() if key not in said)
     return with_origin(part, PROTOCOL, block) if is_more else part
 

@@ -7,7 +7,7 @@ says of a call, of its answer or of the tokens goes along for a client that spea
 
 from typing import Final
 
-from toolyard.gateway.protocols.chat_body import NATIVE, ORIGIN, NativeRequest, as_object, objects, with_origin
+from toolyard.gateway.protocols.chat_body import NATIVE, NativeRequest, as_object, objects
 from toolyard.gateway.protocols.chat_chunks import AnswerReader
 from toolyard.gateway.protocols.messages.provider_request import FORMAT, PROTOCOL
 from toolyard.protocol.json import Json, JsonObject, json_bytes
@@ -106,9 +106,9 @@ class MessagesReader(AnswerReader):
                 self.add_detail({**detail, "format": FORMAT, "index": self.number()})
             case "tool_use":
                 block.is_custom = whole.get("name") in self._request.custom
-                said = self._unsaid(whole, _CALL)
-                more: JsonObject = {ORIGIN: with_origin({}, PROTOCOL, said)[ORIGIN]} if said else {}
-                block.call = self.begin_call(whole.get("id"), whole.get("name"), custom=block.is_custom, **more)
+                block.call = self.begin_call(
+                    whole.get("id"), whole.get("name"), custom=block.is_custom, origin=self._unsaid(whole, _CALL)
+                )
 
     def _add_delta(self, block: _Block, delta: JsonObject) -> None:
         match delta.get("type"):

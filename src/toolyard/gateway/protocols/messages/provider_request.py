@@ -209,6 +209,8 @@ def _to_tools(body: JsonObject, names: ToolNames) -> tuple[list[JsonObject], fro
     for tool in list_functions(body):
         if is_native(tool):
             made += [own] if (own := native_item(tool, PROTOCOL, "tool")) else []
+        elif has_origin(tool, PROTOCOL) and not find_origin(tool, PROTOCOL):
+            continue  # a message has it
         elif chosen is None or _name_of(tool) in chosen:
             made.append(_to_tool(tool, names.to_native(_name_of(tool))))
             if tool.get("type") == "custom":
@@ -361,7 +363,8 @@ def _place_system(turns: _Turns, *, keeps: bool) -> _Turns:
         follows_user = at > 0 and turns[at - 1][0] == "user"
         precedes_user = at + 1 < len(turns) and turns[at + 1][0] == "user"
         if role == "system" and not (keeps and follows_user and not precedes_user):
-            made.append(("user", [{**block, "text": f"<system>\n{block.get('text')}\n</system>"} for block in blocks]))
+            texts = [block for block in blocks if "text" in block]
+            made.append(("user", [{**block, "text": f"<system>\n{block['text']}\n</system>"} for block in texts]))
         else:
             made.append((role, blocks))
     return _join_turns(made)
