@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from tests.gateway.response_events import NULLABLE
 from tests.gateway.upstream import DONE, Script, chunk, completion
 from toolyard.provider_settings import ProviderProtocol
 
@@ -214,6 +215,7 @@ def _response(reply: Reply, output: list[_Made], status: str = "") -> _Made:
         "total_tokens": reply.prompt + reply.answered,
     }
     return {
+        **dict.fromkeys(NULLABLE),
         "id": "resp_1",
         "object": "response",
         "created_at": 1,

@@ -538,7 +538,8 @@ async def test_the_aliases_of_a_model_decide_about_the_offer(
     tmp_path: Path, client: Protocol, provider: Protocol, alias: str, offers: bool
 ) -> None:
     async with between(tmp_path, provider, DONE) as one:
-        heard = await ask(one, client, stream=True, tool="weather", model=f"scripted{alias}")
+        passed = client == provider and not offers
+        heard = await ask(one, client, stream=True, tool="weather", model=f"scripted{alias}", passed=passed)
         assert heard.text == "Done."
         body = one.upstream.bodies[-1] if one.upstream.bodies else one.upstream.calls[-1].fields
         assert body["model"] == "scripted"
@@ -565,9 +566,10 @@ async def test_without_tools_bytes_pass_unchanged_where_both_sides_speak_the_sam
 ) -> None:
     reply = Reply(text="Hello, you.", reasoning="Hm.")
     async with between(tmp_path, provider, reply) as one:
-        heard = await ask(one, client, stream=stream, headers={"X-Toolyard-Offer": "none"})
+        passed, off = client == provider, {"X-Toolyard-Offer": "none"}
+        heard = await ask(one, client, stream=stream, headers=off, passed=passed)
         assert (heard.text, heard.reasoning) == ("Hello, you.", "Hm.")
         assert "tools" not in one.upstream.bodies[0]
-        if client == provider:
+        if passed:
             assert heard.raw == b"".join(to_script(reply, provider, stream=stream).pieces)
             assert json.loads(one.upstream.raw[0]) == body_of(client, "Hi.", stream=stream)
