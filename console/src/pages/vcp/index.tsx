@@ -160,11 +160,7 @@ function Decision({
 function Who({ plugins, total }: { plugins: readonly string[]; total: number }) {
   const t = words();
   if (plugins.length > 3 || plugins.length === total)
-    return (
-      <span class="quiet" title={plugins.join(", ")}>
-        {plugins.length === total ? t.all : t.plugins(plugins.length)}
-      </span>
-    );
+    return <span class="quiet">{plugins.length === total ? t.all : t.plugins(plugins.length)}</span>;
   return (
     <span class="quiet" data-given>
       {revealHidden(plugins.join(", "))}

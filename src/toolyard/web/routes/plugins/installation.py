@@ -12,7 +12,7 @@ from toolyard.message import Message
 from toolyard.protocol.json import JsonObject
 from toolyard.web.refusal import Refusal, not_found
 from toolyard.web.responses import json_response
-from toolyard.web.routes.audit import add_audit_detail
+from toolyard.web.routes.calls.audit import add_audit_detail
 from toolyard.web.routing import Routes
 from toolyard.web.schemas.installation import InstallationDecision, InstallationReview
 from toolyard.yard.vcp_review import allow_installation, review_installation
