@@ -2198,7 +2198,7 @@ INTEROP: Final = _now(
       "file cannot be opened, and everything around it can.")),
     ("vcp:check", "vcp.md#what-is-used-in-place",
      "toolyard vcp check says of each plugin, variable, agent, schedule, key and client what becomes of it, and why."),
-    ("http:installation", "vcp.md#one-decision, http.md",
+    ("http:installation", "vcp.md#one-decision, http.md#administration",
      ("GET /v1/installation is the review of an installation, and POST /v1/installation/allow approves its plugins as "
       "shown; a change in between needs another look.")),
     ("vcp:dependencies", "vcp.md#what-plugins-need",
