@@ -13,7 +13,7 @@ SOURCE = Path(__file__).parents[1] / "src/toolyard"
 MODULES = {file.relative_to(SOURCE).as_posix(): ast.parse(file.read_text("utf-8")) for file in SOURCE.rglob("*.py")}
 NO_POINT = {
     "cli/detach.py": "it leaves the terminal; there is no state yet",
-    "cli/serve.py": "files of an example, which a start that was cut off leaves for the next one to make",
+    "cli/commands/serve.py": "files of an example, which a start that was cut off leaves for the next one to make",
     "confinement/": "it starts processes for plugins/process/cold_starter.py and others, which have points",
     "engine/assistants.py": "each change is one transaction of one record, after which nothing follows",
     "engine/responses.py": "each change is one transaction of one record; its turn has points, and tests of its own",

@@ -9,7 +9,7 @@ from uuid import uuid4
 import aiohttp
 import orjson
 
-from toolyard.cli.audit import cli_actor
+from toolyard.cli.commands.audit import cli_actor
 from toolyard.config import Config
 from toolyard.errors import ServerUnreachable, ToolyardError, UsageError
 from toolyard.gateway.client_request import EXTENSION, ClientRequest

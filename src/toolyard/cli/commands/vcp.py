@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import click
 
-from toolyard.cli.audit import record_action
+from toolyard.cli.commands.audit import record_action
 from toolyard.cli.common_options import CommandGroup, CommonOptions, common_options, complete_folders, print_json
 from toolyard.cli.table import print_table
 from toolyard.config import Config
