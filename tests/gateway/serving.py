@@ -29,7 +29,7 @@ from toolyard.gateway.protocols.responses.response_turns import ResponseTurns
 from toolyard.gateway.providers.answer import Limits
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.mask import Mask
-from toolyard.protocol.request_text import format_request
+from toolyard.protocol.requests.scanner import format_request
 from toolyard.protocol.tool import Checkpoint, Result, ToolCall
 from toolyard.web.idempotency import IdempotentRequests
 from toolyard.web.routes.chat import chats as chat_routes

@@ -29,8 +29,8 @@ from toolyard.protocol.json import Json, JsonObject
 from toolyard.protocol.placeholders import Kind, Placeholder, fill_placeholders, find_placeholders
 from toolyard.protocol.records.task_record import write_result
 from toolyard.protocol.replies.reply_prompt import Language, write_prompt
-from toolyard.protocol.request_text import neutralise
 from toolyard.protocol.requests.marks import START
+from toolyard.protocol.requests.scanner import neutralise
 from toolyard.protocol.tool_text import CHINESE, ENGLISH, write_tool
 
 MAX_GROWTH: Final = 4 * 2**20

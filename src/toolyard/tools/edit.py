@@ -4,9 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from toolyard.message import Message, join_sentences
-from toolyard.protocol.edits.location import locate
 from toolyard.protocol.edits.text_edit import Edit as TextEdit
-from toolyard.protocol.edits.text_edit import Match
+from toolyard.protocol.edits.text_edit import Match, locate
 from toolyard.protocol.envelope import ErrorCode, Failure
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.tool import Checkpoint, Result, Risk, ToolCall, ToolSpec

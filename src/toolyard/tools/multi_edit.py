@@ -12,8 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from toolyard.message import Message
-from toolyard.protocol.edits.location import locate
-from toolyard.protocol.edits.text_edit import Edit, Splice, apply_splices, cuts_line_ending, find_occurrences
+from toolyard.protocol.edits.text_edit import Edit, Splice, apply_splices, cuts_line_ending, find_occurrences, locate
 from toolyard.protocol.envelope import ErrorCode, Failure
 from toolyard.protocol.json import Json, JsonObject
 from toolyard.protocol.tool import Checkpoint, Result, Risk, ToolCall, ToolSpec

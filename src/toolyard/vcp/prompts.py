@@ -27,8 +27,8 @@ from toolyard.gateway.ports import InstalledPrompt, PromptRequest
 from toolyard.protocol.envelope import Failure
 from toolyard.protocol.json import Json, JsonObject
 from toolyard.protocol.records.task_record import Task, write_result
-from toolyard.protocol.request_text import neutralise
 from toolyard.protocol.requests.marks import START
+from toolyard.protocol.requests.scanner import neutralise
 from toolyard.vcp.bridge.connection import BridgeError
 from toolyard.vcp.dynamic_tools import ListedTool, write_dynamic_tools
 from toolyard.vcp.folds import Similarity

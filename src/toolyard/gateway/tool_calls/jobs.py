@@ -25,7 +25,7 @@ from toolyard.protocol.content import Media
 from toolyard.protocol.envelope import Envelope, Status
 from toolyard.protocol.json import Json, JsonObject
 from toolyard.protocol.records.assistant_record import Mode
-from toolyard.protocol.request_text import neutralise
+from toolyard.protocol.requests.scanner import neutralise
 from toolyard.protocol.tool import Outcome, ToolCall, ToolSpec
 
 AT_ONCE: Final = 8

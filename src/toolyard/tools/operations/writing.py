@@ -21,8 +21,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from toolyard.message import Message, join_sentences, replace_in_message
-from toolyard.protocol.edits.location import locate
-from toolyard.protocol.edits.text_edit import Edit, Match, Strategy
+from toolyard.protocol.edits.text_edit import Edit, Match, Strategy, locate
 from toolyard.protocol.envelope import ErrorCode, Failure, Reason
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.tool import Result
