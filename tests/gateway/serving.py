@@ -22,8 +22,8 @@ from tests.gateway.upstream import Answers, Provider, provider
 from tests.waiting import wait_until
 from toolyard.config import load_config
 from toolyard.engine.clock import SystemClock
+from toolyard.gateway.chat_request import ClientRequest
 from toolyard.gateway.chats import Chat
-from toolyard.gateway.client_request import ClientRequest
 from toolyard.gateway.media_links import MediaLinks
 from toolyard.gateway.protocols.responses.response_turns import ResponseTurns
 from toolyard.gateway.providers.answer import Limits

@@ -16,7 +16,7 @@ from toolyard.protocol.requests.scanner import parse_requests
 from toolyard.protocol.tool import ToolSpec
 from toolyard.protocol.tool_text import write_example_request, write_tool
 from toolyard.tools.file_operator import FileOperator
-from toolyard.tools.tool_text import load_text
+from toolyard.tools.tool_words import load_text
 
 pytestmark = pytest.mark.requirement("offer:text")
 LANGUAGES = ("en", "zh")

@@ -19,9 +19,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from toolyard.gateway.chat_ports import PromptRequest, PromptSources
 from toolyard.gateway.faults import ChatFailed, bad_request
 from toolyard.gateway.offer import write_tools
-from toolyard.gateway.ports import PromptRequest, PromptSources
 from toolyard.gateway.reply.chunks import read_text
 from toolyard.gateway.vcp_blocks import FORBIDDEN, remove_media
 from toolyard.message import Message

@@ -19,7 +19,7 @@ from toolyard.protocol.tool import Checkpoint, Result, Risk, ToolCall, ToolSpec
 from toolyard.tools.counts import count_edits
 from toolyard.tools.edit import NEW_STRING, OLD_STRING, REPLACE_ALL, encode_new_file, require_existing
 from toolyard.tools.file_changer import DRY_RUN, EXPECTED_HASH, ChangingTool
-from toolyard.tools.tool_text import load_text
+from toolyard.tools.tool_words import load_text
 from toolyard.workspace.document import UTF8, Document
 
 SPEC = ToolSpec(

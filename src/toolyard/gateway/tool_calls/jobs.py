@@ -17,8 +17,8 @@ from http import HTTPStatus
 from typing import Final
 
 from toolyard.engine.rules import PermissionRequest
+from toolyard.gateway.chat_ports import ToolPort
 from toolyard.gateway.faults import bad_request
-from toolyard.gateway.ports import ToolPort
 from toolyard.gateway.reply.chunks import read_text
 from toolyard.message import Message, add_hint, read_hint
 from toolyard.protocol.content import Media

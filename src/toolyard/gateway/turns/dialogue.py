@@ -11,7 +11,7 @@ from contextlib import suppress
 from typing import Final
 
 from toolyard.gateway.chat_prompt import detect_language
-from toolyard.gateway.client_request import (
+from toolyard.gateway.chat_request import (
     ModelRequest,
     drop_effort,
     is_effort_refusal,

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
 
-from toolyard.gateway.ports import PendingApproval
+from toolyard.gateway.chat_ports import PendingApproval
 from toolyard.gateway.tool_calls.jobs import Job, JobResult, JobState
 from toolyard.gateway.vcp_blocks import fitting_media, to_html, write_information_block, write_summary_block
 from toolyard.message import cut_message, to_fields

@@ -14,7 +14,7 @@ from contextlib import aclosing
 from typing import Final
 
 from toolyard.gateway.chat_prompt import detect_language
-from toolyard.gateway.client_request import ModelRequest
+from toolyard.gateway.chat_request import ModelRequest
 from toolyard.gateway.faults import ChatFailed, ChatFault
 from toolyard.gateway.reply.chunks import Chunk, Head
 from toolyard.gateway.reply.model_reply import Reply, UnstreamedReply

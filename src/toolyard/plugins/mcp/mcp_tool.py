@@ -25,7 +25,7 @@ from toolyard.protocol.truncation import is_repeated, is_written
 if TYPE_CHECKING:
     from mcp_types import CallToolResult
 
-    from toolyard.plugins.mcp.connection import Connection
+    from toolyard.plugins.mcp.server_connection import Connection
 
 TIMEOUT_S: Final = 120.0  # the start of the server included
 

@@ -19,7 +19,7 @@ from toolyard.protocol.envelope import ErrorCode, Extras, Failure
 from toolyard.protocol.json import Json, JsonObject
 from toolyard.protocol.tool import Checkpoint, Result
 from toolyard.tools.counts import count_items
-from toolyard.tools.operations.request import Request, build_facts, file_type, format_time
+from toolyard.tools.operations.command import Request, build_facts, file_type, format_time
 from toolyard.workspace.home_folder import is_private
 from toolyard.workspace.path_walk import to_text
 from toolyard.workspace.search.file_glob import INCOMPLETE, can_match

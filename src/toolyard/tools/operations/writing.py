@@ -27,8 +27,8 @@ from toolyard.protocol.json import JsonObject
 from toolyard.protocol.tool import Result
 from toolyard.tools.edit import describe_edit, describe_forgiveness
 from toolyard.tools.file_changer import ChangedFile, FileChanger, require_file_name, require_no_new_mask
+from toolyard.tools.operations.command import Request, format_size
 from toolyard.tools.operations.reading import to_python_encoding
-from toolyard.tools.operations.request import Request, format_size
 from toolyard.workspace.changes.arranger import Arranger
 from toolyard.workspace.changes.trash import RETENTION, Trash, TrashEntry
 from toolyard.workspace.changes.undo import Undo

@@ -24,7 +24,7 @@ from toolyard.protocol.records.approval_record import Approval
 from toolyard.protocol.store import PageCursor
 from toolyard.protocol.tool import Result, ToolCall, ToolSpec, fold_name, split_batch
 from toolyard.tools.file_changer import ChangingTool
-from toolyard.tools.thread import in_thread
+from toolyard.tools.worker_thread import in_thread
 from toolyard.web.answers import (
     After,
     CurrentPrincipal,

@@ -10,8 +10,8 @@ from uuid import uuid4
 
 from fastapi import Query, Request, Response
 
+from toolyard.gateway.chat_request import ClientRequest, name_of_chat
 from toolyard.gateway.chats import Chat
-from toolyard.gateway.client_request import ClientRequest, name_of_chat
 from toolyard.gateway.turns.display import Show
 from toolyard.gateway.turns.rendering import ClientAnswer, Rendering
 from toolyard.gateway.vcp_blocks import HANDLES, find_handle

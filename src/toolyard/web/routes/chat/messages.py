@@ -12,8 +12,8 @@ from typing import Any
 
 from fastapi import Request, Response
 
+from toolyard.gateway.chat_request import ClientRequest
 from toolyard.gateway.chats import Chat
-from toolyard.gateway.client_request import ClientRequest
 from toolyard.gateway.faults import ChatFailed
 from toolyard.gateway.native_requests import is_plain, make_outgoing, speaks
 from toolyard.gateway.offer_policy import split_alias
