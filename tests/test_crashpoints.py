@@ -20,7 +20,7 @@ NO_POINT = {
     "engine/recovery.py": "it commits through tasks, schedules, approvals and the journal",
     "gateway/": "a chat that is cut off is told so by its client; its calls are in the journal",
     "hosts/": "killed workers have a test of their own, with processes of their own",
-    "importing/": "what it writes it can write again",
+    "importing.py": "what it writes it can write again",
     "plugins/process/children.py": "it starts the guardian, between plugin.spawned and plugin.adopted",
     "plugins/process/guardian_main.py": "the host is gone already; the task whose ports it serves has tests of its own",
     "plugins/mcp/": "they are started by plugins/process/cold_starter.py",
