@@ -58,7 +58,7 @@ SESSION_HEADERS: Final = ("session-id", "session_id", "thread-id", "conversation
 
 
 class ClientTurn(NamedTuple):
-    """What a client says of the turn that its request is of."""
+    """The turn that a request is of, as its client names it."""
 
     conversation: str = ""  # its name of it
     is_named: bool = False  # the same in all repeats of its requests

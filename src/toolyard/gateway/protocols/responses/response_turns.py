@@ -379,14 +379,15 @@ class ResponseTurns:
 
     async def compact(self, sent: ClientRequest) -> ClientAnswer:
         """Return the summary of a conversation, written by its model. Faults are answers too."""
+        request = sent.body
         try:
-            if not sent.body.get("model"):
+            if not request.get("model"):
                 raise bad_request(Message("'model' is missing: it writes the summary"), param="model")
-            items: list[Json] = [*list_items(sent.body.get("input", [])), {"type": COMPACTION_TRIGGER}]
+            items: list[Json] = [*list_items(request.get("input", [])), {"type": COMPACTION_TRIGGER}]
         except ChatFailed as failed:
             return render_failure(CHAT, failed.fault)
         alone: JsonObject = {"input": items, "stream": False, "store": False, "background": False}
-        answer = await self.create(replace(sent, body={**sent.body, **alone}))
+        answer = await self.create(replace(sent, body=request | alone))
         if answer.status != HTTPStatus.OK:
             return answer
         response = json_value(answer.body)
