@@ -118,12 +118,13 @@ class Chat:
     async def start(self, asked: ClientRequest, patience_s: float) -> TurnLog:
         """Return the log of a turn that nobody has to read: of one that this request repeats, or of a new one.
 
-        After a reader has left it goes on for its patience. Raises ChatFailed.
+        After a reader has left it goes on for its patience, and its events are kept. Raises ChatFailed.
         """
         options = parse_options(asked, self.rules.show)
         log = await self._find_or_begin(asked, options, None, CHAT, patience_s)
         if isinstance(log, StoredResponse):
             raise TypeError("only a request with a key has a stored answer")
+        log.is_kept = True
         return log
 
     async def estimate_tokens(self, asked: ClientRequest) -> int:
