@@ -23,10 +23,10 @@ from toolyard.gateway.media_links import MediaLinks
 from toolyard.gateway.protocols.responses.response_turns import ResponseTurns
 from toolyard.message import add_hint
 from toolyard.protocol.envelope import ErrorCode, Failure
+from toolyard.web.answers import json_response
 from toolyard.web.feed import Feed
 from toolyard.web.idempotency import IdempotentRequests
 from toolyard.web.refusal import Refusal, describe_validation_error, internal_error, write_error
-from toolyard.web.responses import json_response
 from toolyard.web.routes.admin import health, pages, restore, sessions, settings, setup, status
 from toolyard.web.routes.calls import approvals, audit, callbacks, calls, events, rules, schedules, tasks, tools
 from toolyard.web.routes.chat import (

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import click
 
-from toolyard.cli.audit import record_action
+from toolyard.cli.commands.audit import record_action
 from toolyard.cli.common_options import CommandGroup, CommonOptions, common_options, complete_folders, print_json
 from toolyard.cli.table import print_table
 from toolyard.config import Config
@@ -143,7 +143,7 @@ async def _allow(common: CommonOptions, folder: str | None, *, yes: bool) -> Non
         review = await _review(yard)
         asks, total = sys.stdin.isatty() and not common.json, len(review.waiting)
         if review.waiting and not common.json and (not common.quiet or asks):
-            _print_review(review)
+            _print_review(review, yard.config.own_command.format("plugin allow NAME"))
         if review.waiting and not yes and not asks:
             raise UsageError("nothing is approved: no terminal to ask on. Pass --yes to approve it as shown")
         if review.waiting and not yes and not click.confirm(f"\nApprove these {total} plugins?", err=True):
@@ -161,7 +161,7 @@ async def _allow(common: CommonOptions, folder: str | None, *, yes: bool) -> Non
         click.echo(f"Approved {total} plugins; {ready} of {len(after)} may run.")
 
 
-def _print_review(review: InstallationReview) -> None:
+def _print_review(review: InstallationReview, command: str) -> None:
     """Print what the plugins that wait for a decision may reach together, and what each has of it."""
     total = len(review.waiting)
     click.echo(f"{total} of {len(review.plugins)} plugins wait for your decision. Together they may reach:\n")
@@ -175,7 +175,7 @@ def _print_review(review: InstallationReview) -> None:
     if changed:
         click.echo("\nChanged since they were approved:\n")
         print_table([(escape_unprintable(name), escape_unprintable(lines)) for name, lines in changed])
-    click.echo("\n'toolyard plugin allow NAME' shows one of them in full.")
+    click.echo(f"\nTo see one of them in full: {command}")
 
 
 def _describe_names(names: Sequence[str], total: int) -> str:
