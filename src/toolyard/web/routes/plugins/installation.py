@@ -10,8 +10,8 @@ from fastapi import Request, Response
 
 from toolyard.message import Message
 from toolyard.protocol.json import JsonObject
+from toolyard.web.answers import json_response
 from toolyard.web.refusal import Refusal, not_found
-from toolyard.web.responses import json_response
 from toolyard.web.routes.calls.audit import add_audit_detail
 from toolyard.web.routing import Routes
 from toolyard.web.schemas.installation import InstallationDecision, InstallationReview
