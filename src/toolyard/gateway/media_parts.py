@@ -17,7 +17,7 @@ from toolyard.gateway.faults import ChatFault
 from toolyard.gateway.protocols.chat_body import ORIGIN
 from toolyard.protocol.content import Media
 from toolyard.protocol.json import Json, JsonObject
-from toolyard.protocol.request_text import neutralise
+from toolyard.protocol.requests.scanner import neutralise
 from toolyard.storage.media_store import TYPES
 
 MAX_DATA_URL: Final = 16 * 1024  # characters
