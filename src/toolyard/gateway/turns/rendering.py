@@ -91,7 +91,7 @@ class Rendering(Protocol):
         """The piece that a stream sends while it has nothing else to say."""
 
     @property
-    def unseen(self) -> tuple[type[TurnEvent], ...]:
+    def hidden_events(self) -> tuple[type[TurnEvent], ...]:
         """The kinds of events that begin no stream, because its client sees nothing of them."""
 
     def open_stream(self, log: TurnLog) -> Writer: ...
@@ -112,7 +112,7 @@ def render_failure(rendering: Rendering, fault: ChatFault, chat: str = "") -> Cl
 async def render_stream(rendering: Rendering, log: TurnLog, reader: LogReader) -> ClientAnswer:
     """Answer once the model does, or once the client has to be told that it does not answer yet."""
     try:
-        first = await reader.wait_for_event(rendering.unseen)
+        first = await reader.wait_for_event(rendering.hidden_events)
     except BaseException:
         reader.close()
         raise

@@ -88,7 +88,7 @@ class MessagesRendering:
     request_id: str = ""
     hides_thinking: bool = False
     keep_alive: ClassVar[bytes] = PING
-    unseen: ClassVar[tuple[type[TurnEvent], ...]] = (ProviderRetried,)
+    hidden_events: ClassVar[tuple[type[TurnEvent], ...]] = (ProviderRetried,)
 
     def open_stream(self, log: TurnLog) -> Writer:
         return MessagesWriter(MessageEvents(self, log.record.id))

@@ -67,7 +67,7 @@ class ResponsesRendering:
     number: int = 0  # of this response among those of one turn
     after: int = -1  # the last event of the stream that the client has
     keep_alive: ClassVar[bytes] = KEEP_ALIVE
-    unseen: ClassVar[tuple[type[TurnEvent], ...]] = (ProviderRetried,)
+    hidden_events: ClassVar[tuple[type[TurnEvent], ...]] = (ProviderRetried,)
 
     def open_stream(self, log: TurnLog) -> Writer:
         return _StreamWriter(self, log)
