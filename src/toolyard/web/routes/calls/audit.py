@@ -17,9 +17,12 @@ from toolyard.protocol.records.audit_record import AuditEntry
 from toolyard.protocol.store import read_text
 from toolyard.web.answers import After, Limit, page_response
 from toolyard.web.routing import Route, Routes
-from toolyard.web.schemas.records import AuditPage
+from toolyard.web.schemas.records import page_model, record_model
 from toolyard.web.security.scope import PRINCIPAL, Principal
 from toolyard.yard.yard import Yard
+
+AuditPage = page_model("AuditPage", record_model("AuditRow", AuditEntry))
+
 
 _Name = Annotated[str | None, Query(max_length=200)]
 

@@ -29,11 +29,17 @@ from toolyard.web.answers import (
 )
 from toolyard.web.refusal import Refusal, not_found
 from toolyard.web.routing import Routes
-from toolyard.web.schemas.common import CallError, ChangedRecord, Envelope, StoredAction, StrictModel, UndoneCall
+from toolyard.web.schemas.common import CallError, ChangedRecord, Envelope, StoredAction, StrictModel
 from toolyard.web.schemas.records import extend_model, page_model, record_model
 from toolyard.web.security.scope import Principal, Scope
 from toolyard.workspace.changes.file_versions import FileVersion
 from toolyard.yard.yard import Yard
+
+
+class UndoneCall(ChangedRecord):
+    restored: Annotated[list[str], Field(description="The paths that are as before the call again.")]
+    deleted: Annotated[list[str], Field(description="The paths of the files and folders that the call had created.")]
+
 
 _DAY_S = 86_400.0
 _PLAYED = ("image", "audio", "video")
