@@ -40,7 +40,7 @@ from toolyard.web.routes.chat import (
     replies,
     responses,
 )
-from toolyard.web.routes.plugins import mcp_servers, plugin_install, plugins
+from toolyard.web.routes.plugins import installation, mcp_servers, plugin_install, plugins
 from toolyard.web.routing import DirectAnswers, Routes, route_first
 from toolyard.web.schemas.common import ErrorBody
 from toolyard.web.schemas.components import add_components, refer_to
@@ -126,6 +126,7 @@ def make_api(yard: Yard, parts: AppParts) -> FastAPI:
         plugin_install.router(yard),
         plugins.router(yard),
         plugins.cases_router(yard),
+        installation.router(yard),
         mcp_servers.router(yard, parts.clock),
         settings.router(yard, parts.reloading),
         setup.router(yard, parts.reloading, parts.clock),
