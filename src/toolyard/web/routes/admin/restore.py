@@ -19,9 +19,7 @@ from toolyard.errors import ConfigError, StorageError, StorageUnwritable
 from toolyard.message import Message, replace_in_message
 from toolyard.protocol.json import JsonObject
 from toolyard.storage.backup_archive import report_full_disk
-from toolyard.storage.backup_restore import (
-    BackupContents as Contents,
-)
+from toolyard.storage.backup_restore import BackupContents as Contents
 from toolyard.storage.backup_restore import (
     PreparedRestore,
     cancel_scheduled,

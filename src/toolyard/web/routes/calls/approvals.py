@@ -26,14 +26,7 @@ from toolyard.protocol.store import PageCursor
 from toolyard.protocol.tool import Result, ToolCall, ToolSpec, fold_name, split_batch
 from toolyard.tools.file_changer import ChangingTool
 from toolyard.tools.worker_thread import in_thread
-from toolyard.web.answers import (
-    After,
-    CurrentPrincipal,
-    Limit,
-    json_response,
-    page_response,
-    require_admin_for_masked,
-)
+from toolyard.web.answers import After, CurrentPrincipal, Limit, json_response, page_response, require_admin_for_masked
 from toolyard.web.refusal import Refusal, not_found
 from toolyard.web.routing import Routes
 from toolyard.web.schemas.common import Code, Params, StrictModel

@@ -19,14 +19,7 @@ from toolyard.protocol.records.call_record import CallRecord, CallState
 from toolyard.protocol.records.task_record import Task
 from toolyard.protocol.store import PageCursor
 from toolyard.protocol.store import Query as RecordQuery
-from toolyard.web.answers import (
-    After,
-    CurrentPrincipal,
-    Limit,
-    json_response,
-    page_response,
-    require_owner,
-)
+from toolyard.web.answers import After, CurrentPrincipal, Limit, json_response, page_response, require_owner
 from toolyard.web.refusal import Refusal, not_found
 from toolyard.web.routing import Routes
 from toolyard.web.schemas.common import CallError, ChangedRecord, Envelope, StoredAction, StrictModel

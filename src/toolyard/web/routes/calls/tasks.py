@@ -17,14 +17,7 @@ from toolyard.protocol.records.task_record import Task, TaskState
 from toolyard.protocol.store import PageCursor
 from toolyard.protocol.store import Query as RecordQuery
 from toolyard.protocol.tool import Origin
-from toolyard.web.answers import (
-    After,
-    CurrentPrincipal,
-    Limit,
-    json_response,
-    page_response,
-    require_owner,
-)
+from toolyard.web.answers import After, CurrentPrincipal, Limit, json_response, page_response, require_owner
 from toolyard.web.refusal import Refusal, not_found
 from toolyard.web.routes.calls.events import Pushes
 from toolyard.web.routes.calls.tools import require_begun, run_until_disconnect

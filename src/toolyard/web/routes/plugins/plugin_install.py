@@ -36,10 +36,7 @@ from toolyard.web.routes.plugins.plugin_details import (
 )
 from toolyard.web.routes.plugins.plugins import FilePath, file_response
 from toolyard.web.routing import Routes
-from toolyard.web.schemas.common import (
-    OkResponse,
-    StrictModel,
-)
+from toolyard.web.schemas.common import OkResponse, StrictModel
 from toolyard.web.schemas.plugins import (
     PluginFileContent,
     PluginFileRows,
