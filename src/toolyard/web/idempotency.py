@@ -23,7 +23,7 @@ from typing import Final, TypeVar
 from starlette.requests import Request
 
 from toolyard.engine.cancellation import uncancellable
-from toolyard.engine.idempotency import (
+from toolyard.engine.chats.idempotency import (
     MAX_RESPONSE,
     Conflict,
     Finished,

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Final, Protocol
 
-from toolyard.engine.idempotency import StoredResponse
-from toolyard.engine.turns import REPEATED_S
+from toolyard.engine.chats.idempotency import StoredResponse
+from toolyard.engine.chats.turns import REPEATED_S
 from toolyard.gateway.chat_ports import PendingApproval
 from toolyard.gateway.chat_request import CHAT_HEADER
 from toolyard.gateway.faults import ChatFailed, ChatFault
@@ -90,6 +90,10 @@ class Rendering(Protocol):
     def keep_alive(self) -> bytes:
         """The piece that a stream sends while it has nothing else to say."""
 
+    @property
+    def hidden_events(self) -> tuple[type[TurnEvent], ...]:
+        """The kinds of events that begin no stream, because its client sees nothing of them."""
+
     def open_stream(self, log: TurnLog) -> Writer: ...
 
     def begin_answer(self, log: TurnLog) -> JsonAnswer: ...
@@ -108,7 +112,7 @@ def render_failure(rendering: Rendering, fault: ChatFault, chat: str = "") -> Cl
 async def render_stream(rendering: Rendering, log: TurnLog, reader: LogReader) -> ClientAnswer:
     """Answer once the model does, or once the client has to be told that it does not answer yet."""
     try:
-        first = await reader.wait_for_event()
+        first = await reader.wait_for_event(rendering.hidden_events)
     except BaseException:
         reader.close()
         raise

@@ -12,8 +12,8 @@ from dataclasses import replace
 from typing import Protocol, TypeVar
 from uuid import uuid4
 
-from toolyard.engine.idempotency import Started, StoredResponse
-from toolyard.engine.turns import StoredRound, StoredTurn, Turns, TurnState
+from toolyard.engine.chats.idempotency import Started, StoredResponse
+from toolyard.engine.chats.turns import StoredRound, StoredTurn, Turns, TurnState
 from toolyard.gateway.faults import ChatFault
 from toolyard.gateway.turns.rendering import Rendering, render_whole
 from toolyard.gateway.turns.turn import Turn

@@ -7,9 +7,9 @@ from pydantic import BaseModel
 
 from toolyard.config import Config
 from toolyard.engine.approvals import ANSWER_S
+from toolyard.engine.background.schedules import GRACE_S as SCHEDULE_GRACE_S
+from toolyard.engine.background.tasks import MAX_EXPECTED
 from toolyard.engine.clock import Clock
-from toolyard.engine.schedules import GRACE_S as SCHEDULE_GRACE_S
-from toolyard.engine.tasks import MAX_EXPECTED
 from toolyard.gateway import sse
 from toolyard.gateway.providers import answer as provider_answer
 from toolyard.gateway.providers import forwarded_answer, upstream

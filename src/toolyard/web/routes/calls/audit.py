@@ -11,7 +11,7 @@ from typing import Annotated, Any, Final, Literal
 from fastapi import Query, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from toolyard.engine.audit import Audit, AuditFilter
+from toolyard.engine.history.audit import Audit, AuditFilter
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.records.audit_record import AuditEntry
 from toolyard.protocol.store import read_text

@@ -7,8 +7,8 @@ from fastapi import Query, Response
 from pydantic import BaseModel, Field
 
 from toolyard.engine.clock import Clock
+from toolyard.engine.history.statistics import compute_statistics
 from toolyard.engine.rules import find_commands
-from toolyard.engine.statistics import compute_statistics
 from toolyard.message import Message
 from toolyard.protocol.access import ApprovalState, DecisionReason
 from toolyard.protocol.content import CONTENT_KEYS

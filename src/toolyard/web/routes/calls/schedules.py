@@ -11,9 +11,9 @@ from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel, Field
 
 from toolyard.dialects.vcp_messages import schedule_answer, schedule_refusal
+from toolyard.engine.background.schedule_time import normalize_time, preview_times
+from toolyard.engine.chats.conversations import Conversations
 from toolyard.engine.clock import Clock
-from toolyard.engine.conversations import Conversations
-from toolyard.engine.schedule_time import normalize_time, preview_times
 from toolyard.message import Message, to_fields
 from toolyard.protocol.envelope import Failure
 from toolyard.protocol.json import Json, JsonObject

@@ -9,8 +9,8 @@ from typing import Annotated, Any, Literal, cast
 from fastapi import Query, Request, Response
 from pydantic import BaseModel, Field
 
-from toolyard.engine.conversations import Conversations
-from toolyard.engine.tasks import repeat_arguments
+from toolyard.engine.background.tasks import repeat_arguments
+from toolyard.engine.chats.conversations import Conversations
 from toolyard.message import Message, to_fields
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.records.task_record import Task, TaskState

@@ -9,8 +9,8 @@ from typing import Annotated, Any
 from fastapi import Path, Query, Response
 from pydantic import Field
 
-from toolyard.engine.assistants import Assistants
-from toolyard.engine.conversations import Conversations, ConversationUpdate, FoundConversation
+from toolyard.engine.chats.assistants import Assistants
+from toolyard.engine.chats.conversations import Conversations, ConversationUpdate, FoundConversation
 from toolyard.message import Message
 from toolyard.protocol.json import MAX_VALUES, json_problem
 from toolyard.protocol.records.assistant_record import (

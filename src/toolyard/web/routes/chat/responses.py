@@ -9,7 +9,7 @@ from uuid import uuid4
 from fastapi import Query, Request, Response, WebSocket
 from pydantic import BaseModel, Field
 
-from toolyard.engine.responses import KeptResponse
+from toolyard.engine.chats.responses import KeptResponse
 from toolyard.gateway.chat_request import ClientRequest
 from toolyard.gateway.faults import ChatFailed
 from toolyard.gateway.protocols.chat import CHAT

@@ -14,7 +14,7 @@ from typing import Annotated, Any, Final, Literal
 from fastapi import Query, Request, Response
 from pydantic import BaseModel, Field
 
-from toolyard.engine.journal import CUT
+from toolyard.engine.history.journal import CUT
 from toolyard.message import Message
 from toolyard.plugins.authoring.cases import FILE, MAX_NAME, add_case, is_own_plugin
 from toolyard.plugins.package.plugin import Plugin, PluginState
