@@ -3,8 +3,8 @@
 A keeper is asked twice, and the turn waits for it: before calls with effects begin, and before anybody reads the end.
 What it could not store is not lost to those who read the log now.
 
-``RepeatKeeper`` stores what has run under the fingerprint of the request (``engine.turns``), ``AnswerKeeper`` the
-answer under the key of an idempotent request (``engine.idempotency``).
+``RepeatKeeper`` stores what has run under the fingerprint of the request (``engine.chats.turns``), ``AnswerKeeper`` the
+answer under the key of an idempotent request (``engine.chats.idempotency``).
 """
 
 from collections.abc import Awaitable, Callable

@@ -4,7 +4,7 @@ A response is a rendering of the log of one turn, from its beginning or from whe
 approval. It is stored once somebody has its end: the client that reads it, or, of one in the background, this module,
 which listens to its log. What the client sends next waits for that.
 
-A background response whose host has died is continued from the calls that are stored (``engine.turns``), once.
+A background response whose host has died is continued from the calls that are stored (``engine.chats.turns``), once.
 """
 
 import asyncio
