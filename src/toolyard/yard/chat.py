@@ -97,7 +97,7 @@ def _make_installed_prompts(
     """Return what fills requests with the prompts of an installation of VCPToolBox."""
     from toolyard.vcp.dynamic_tools import ListedTool
     from toolyard.vcp.prompt_files import PromptFiles
-    from toolyard.vcp.prompts import InstalledPrompts, PromptPorts
+    from toolyard.vcp.prompts import NO_NODES, InstalledPrompts, PromptPorts
     from toolyard.vcp.similarity import Similarities
 
     files = PromptFiles(root)
@@ -112,6 +112,7 @@ def _make_installed_prompts(
             if spec.prompt_text
         ],
         own=texts.own,
+        nodes=lambda: yard.nodes.nodes.write_list() if yard.nodes.nodes is not None else NO_NODES,
         port=lambda: str(yard.plugins.port),
         preprocess=yard.vcp.preprocess,
         similarity=Similarities(files, clock.monotonic, yard.mask.text).compare,

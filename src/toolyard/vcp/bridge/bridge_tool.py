@@ -69,6 +69,7 @@ class BridgeTool:
             connection = await self._bridge.connect()
             _require_tool(name, connection)
             await confirm_start(checkpoint)
+            call = await self._host.bring_files(name, call)
             arguments: JsonObject = {**call.arguments, **call.metadata}
             if call.maid is not None:
                 arguments.setdefault("maid", call.maid)

@@ -19,7 +19,7 @@ from toolyard.engine.clock import Clock
 from toolyard.message import Message
 from toolyard.own_command import FOR_DEFAULT_HOME
 from toolyard.web.refusal import Refusal
-from toolyard.web.security.keys import Keys, hash_secret
+from toolyard.web.security.keys import MIN_LENGTH, Keys, hash_secret
 from toolyard.web.security.scope import Principal
 from toolyard.web.security.sessions import Sessions, make_csrf_token
 
@@ -78,6 +78,19 @@ class Access:
         if key is None:
             raise self._count_failure(address, Message("the key is invalid"))
         return Principal(key_id=key.id, scopes=key.scopes, offer=key.offer)
+
+    def authenticate_channel(self, given: Iterable[str], address: str) -> Principal:
+        """Return the principal of the key in the address of one of VCPToolBox's channels, which may be one of several.
+
+        Raises Refusal as for any other key, in the words that VCPToolBox's people know it by.
+        """
+        candidates = list(given)
+        if text := next((text for text in candidates if self.keys.find(text)), None):
+            return self.authenticate_key(text, address)
+        if candidates and len(candidates[0]) < MIN_LENGTH:
+            why = Message("the VCP_Key is too short: one of at least {least} characters is needed", least=MIN_LENGTH)
+            raise self._count_failure(address, why)
+        raise self._count_failure(address, Message("wrong key: this server has another VCP_Key"))
 
     def authenticate_session(self, name: str, address: str) -> Principal:
         key = self._sessions.find(name)

@@ -129,13 +129,13 @@ class Keys:
 
 
 def make_installation_keys(http: str, channels: str) -> list[Key]:
-    """Return the keys of a VCPToolBox installation: ``Key`` uses models and tools, ``VCP_Key`` its channels.
+    """Return the keys of a VCPToolBox installation: ``Key`` uses models and tools, ``VCP_Key`` its channels and nodes.
 
     One that is empty or too short to be a secret is left out; where both are the same text, it is one key.
     """
     scopes = {http: {Scope.CHAT, Scope.TOOLS}} if len(http) >= MIN_LENGTH else {}
     if len(channels) >= MIN_LENGTH:
-        scopes.setdefault(channels, set()).add(Scope.APPROVE)
+        scopes.setdefault(channels, set()).update((Scope.APPROVE, Scope.NODE))
     return [
         Key(
             id=INSTALLATION if Scope.APPROVE in allowed else f"{INSTALLATION}-http",

@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from http import HTTPStatus
 from typing import Final
-from urllib.parse import quote, unquote
+from urllib.parse import quote
 
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Receive, Send
@@ -202,7 +202,7 @@ class SecurityMiddleware:
             if ticket := _read_ticket(head):
                 return self._access.authenticate_ticket(ticket, head.address)
             if head.path.startswith(VCP_CHANNELS) and _VCP_KEY in head.path:
-                return self._access.authenticate_key(unquote(head.path.partition(_VCP_KEY)[2]), head.address)
+                return self._access.authenticate_channel(_read_channel_keys(head), head.address)
         if (session := head.cookie(self._cookie)) and is_own_page(head, self.policy):
             return self._access.authenticate_session(session, head.address)
         raise self._access.missing_credentials(head.address)
@@ -291,6 +291,12 @@ def _read_ticket(head: RequestHead) -> str:
     """Return the ticket in the query, or after ``bearer`` in the subprotocols."""
     words = [word.strip() for word in head.get("sec-websocket-protocol").split(",")]
     return words[1] if len(words) == 2 and words[0] == "bearer" else head.query_value("ticket")
+
+
+def _read_channel_keys(head: RequestHead) -> list[str]:
+    """Return what the key in the address of a channel may be: clients write it there with and without encoding."""
+    raw = head.raw_path.decode("latin-1").partition("?")[0]
+    return list(dict.fromkeys(path.partition(_VCP_KEY)[2] for path in (head.path, raw)))
 
 
 def _make_request_id() -> str:

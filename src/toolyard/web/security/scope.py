@@ -20,7 +20,8 @@ from toolyard.web.refusal import Refusal
 
 CALLBACK_PREFIX: Final = "/plugin-callback/"
 PUBLISHED_PREFIXES: Final = ("/pw=", "//pw=")  # files that plugins publish; their route checks the key in the URL
-VCP_CHANNELS: Final = ("/VCPlog/", "/vcpinfo/")
+NODE_PREFIX: Final = "/vcp-distributed-server/"
+VCP_CHANNELS: Final = ("/VCPlog/", "/vcpinfo/", NODE_PREFIX)
 VCP_PLUGINS: Final = ("/api/plugins/", "/admin_api/")  # routes of plugins that live in VCPToolBox's process
 FORWARDED_PATHS: Final = (
     "/v1/embeddings",
@@ -36,6 +37,7 @@ class Scope(StrEnum):
     CHAT = "chat"  # use models
     TOOLS = "tools"  # run tools, see their results
     APPROVE = "approve"  # answer approvals and change their rules
+    NODE = "node"  # be a node, whose tools chats may use
     ADMIN = "admin"  # everything
 
 

@@ -8,7 +8,7 @@ import asyncio
 import gc
 import logging
 import socket
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -24,6 +24,7 @@ from toolyard.plugins.long_work.static_plugins import StaticValues
 from toolyard.plugins.package.environment import PublishKeys
 from toolyard.plugins.package.folder_watch import watch_folders
 from toolyard.process_memory import is_short_of_memory
+from toolyard.protocol.plugin_answers.plugin_output import read_static_value
 from toolyard.protocol.store import NewEvent
 from toolyard.storage.backup_restore import apply_scheduled
 from toolyard.storage.state_file import STATE
@@ -257,6 +258,8 @@ class Server:
         self.idempotent = IdempotentRequests(self.yard.state.idempotency, self.drain, self.config.own_command)
         self.feed = Feed(self.yard.state.store, clock)
         self.pushes = Pushes(self.yard, self.feed, is_open=self.config.settings.vcp_channels or there is not None)
+        if self.pushes.is_open and not self.options.safe:
+            self.yard.nodes.open(changed=self._plugins_read.set)
         self.links = MediaLinks(self.yard.state.media, self.address.public_url(self.config), clock.now)
         self.chat = make_chat(
             self.yard, clock=clock, static=self._static_placeholders, printed=self._static_outputs,
@@ -331,12 +334,18 @@ class Server:
         return self.drain.is_ending
 
     def _static_placeholders(self) -> dict[str, str]:
-        own, bridge = self.statics.placeholders() if self.statics else {}, self.yard.vcp.bridge
-        return own if bridge is None else {**bridge.placeholders, **own}
+        values = {name: read_static_value(text) for name, text in self._list_values_of_nodes().items()}
+        return {**values, **self._list_values_of_bridge(), **(self.statics.placeholders() if self.statics else {})}
 
     def _static_outputs(self) -> dict[str, str]:
-        own, bridge = self.statics.outputs() if self.statics else {}, self.yard.vcp.bridge
-        return own if bridge is None else {**bridge.placeholders, **own}
+        own = self.statics.outputs() if self.statics else {}
+        return {**self._list_values_of_nodes(), **self._list_values_of_bridge(), **own}
+
+    def _list_values_of_nodes(self) -> dict[str, str]:
+        return self.yard.nodes.nodes.placeholders() if self.yard.nodes.nodes is not None else {}
+
+    def _list_values_of_bridge(self) -> Mapping[str, str]:
+        return self.yard.vcp.bridge.placeholders if self.yard.vcp.bridge is not None else {}
 
     async def _get_callback_base(self) -> str:
         return f"{self.internal_url}/plugin-callback/~"
@@ -380,11 +389,11 @@ class Server:
     async def _announce_plugins(self) -> None:
         """Send an event each time plugins have changed, whoever noticed it, so that open pages show them."""
         plugins = self.yard.plugins.plugins
-        announced = plugins.version
+        announced = (plugins.version, self.yard.nodes.version())
         while True:
             await self._plugins_read.wait()
             self._plugins_read.clear()
-            if (version := plugins.version) != announced:
+            if (version := (plugins.version, self.yard.nodes.version())) != announced:
                 event = NewEvent(type="plugin.changed", at=self.options.clock.now().timestamp())
                 await self.yard.state.store.commit([], [event], lasting=False)
                 announced = version
