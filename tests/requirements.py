@@ -2228,6 +2228,37 @@ INTEROP: Final = _now(
     ("vcp:bridge:same-answers", "vcp.md#plugins-in-vcptoolboxs-process",
      ("Every such plugin of a real tree is loaded, or listed with a reason, and its calls are answered as in "
       "VCPToolBox.")),
+    ("vcp:nodes:call", "vcp.md#nodes",
+     ("A tool of a connected node is a tool like any other: listed, permitted, timed and journalled, with its own result "
+      "or error.")),
+    ("vcp:nodes:key", "vcp.md#nodes",
+     ("The VCP_Key, or a key with the scope node, connects a node; a wrong key is called wrong, a right one never is, "
+      "however it is written in the address.")),
+    ("vcp:nodes:names", "vcp.md#nodes",
+     "A name that two nodes have, or that is taken here, stays callable as NAME@NODE; so is every other one."),
+    ("vcp:nodes:cancel", "vcp.md#nodes",
+     "A call that is cancelled or takes too long is cancelled in its node, if that can."),
+    ("vcp:nodes:gone", "vcp.md#nodes",
+     ("Calls of a node that leaves fail at once, its tools and placeholders go with it, and come back when it does; no "
+      "other node can answer for it.")),
+    ("vcp:nodes:bounds", "vcp.md#nodes, limits.md",
+     "Messages, tools, placeholders and connections of nodes are bounded."),
+    ("vcp:nodes:prompts", "vcp.md#nodes",
+     "Placeholders and tools of nodes and the list of nodes are filled in prompts, as text that means nothing."),
+    ("vcp:nodes:review", "vcp.md#nodes, configuration.md",
+     "With node_review a node waits until exactly its tools are allowed."),
+    ("vcp:nodes:tasks", "vcp.md#nodes",
+     "The callback of an asynchronous plugin that a node forwards ends its task and is pushed as its manifest says."),
+    ("vcp:nodes:files", "vcp.md#nodes",
+     "A file that only a node has is brought here before a plugin of the installation runs with it."),
+    ("vcp:nodes:real", "vcp.md#nodes",
+     "VCPChat's own, unmodified distributed server connects, and its tools, placeholders and files are used."),
+    ("vcp:admin-api", "vcp.md#the-admin-api",
+     ("Clients read plugins, agents, emoji and the log from VCPToolBox's admin API, with its name and password, which "
+      "open nothing else; anything else there is answered with its page in the console.")),
+    ("vcp:vcpchat", "clients/vcpchat.md",
+     ("VCPChat's own request code lists models, chats, calls tools, interrupts, answers approvals and reads its "
+      "channels here.")),
     ("export:tools", "cli.md#toolyard-tools, python.md#yardtools",
      "Every tool's definition is given in OpenAI's and in MCP's shape from the same ToolSpec."),
     ("mcp:results-as-sent", "mcp.md#how-they-run",

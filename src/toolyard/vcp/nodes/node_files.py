@@ -1,8 +1,8 @@
 """Files that the arguments of a call name and only a node has: they are brought here before the call.
 
 A client on another machine names a file by its ``file://`` URL there. Where there is no such file here, the nodes are
-asked for it, and the argument names the copy in ``.file_cache`` of the installation, where its plugins may read. What two
-nodes have differently is not brought: nobody knows which one is meant. What no node has stays as it was written.
+asked for it, and the argument names the copy in ``.file_cache`` of the installation, where its plugins may read. What
+two nodes have differently is not brought: nobody knows which one is meant. What no node has stays as it was written.
 """
 
 import asyncio
@@ -32,7 +32,7 @@ ASK_S: Final = 60.0
 FRESH_S: Final = 60.0  # how long a copy is used without asking again
 _FAILED_S = 30.0
 _MAX_FAILED = 1000
-_URL = re.compile(r"file://[^\s\"'<>「」{}]{1,4000}")
+_URL = re.compile(r"file://[^\s\"'<>「」{}]{1,4000}(?<![,.;:!?)\]，。；：！？）])")
 _SUFFIX = re.compile(r"\.[A-Za-z0-9]{1,10}")
 
 

@@ -4,8 +4,8 @@ The key with which a node connects is the decision: its tools are callable at on
 each node waits until its owner has allowed exactly these tools of a node with this name.
 
 A tool has its plain name when nothing here and no node before has it; another one is ``NAME@NODE``, and every tool can
-be called by that. Of nodes with one name the second is ``NODE-2``. A node keeps its place while it is connected. One that
-comes from where another one with its name is connected goes before that, which may be the dead connection of the same.
+be called by that. Of nodes with one name the second is ``NODE-2``. A node keeps its place while it is connected; one
+that comes from where another one with its name is connected goes before that, which may be its own dead connection.
 """
 
 import hashlib

@@ -26,6 +26,7 @@ KEYS_FILE: Final = "keys.json"
 OWNER: Final = "owner"
 INSTALLATION: Final = "vcp"  # the VCP_Key of a VCPToolBox installation
 VCP_PROCESS: Final = "vcp-plugins"
+PANEL: Final = "vcp-panel"  # who reads VCPToolBox's admin API with its password
 MIN_LENGTH: Final = 8  # characters of a key of such an installation
 MIN_REMOTE_LENGTH: Final = 32  # characters of an owner key that other machines may use
 MAX_KEYS: Final = 1000

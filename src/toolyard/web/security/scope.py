@@ -22,7 +22,8 @@ CALLBACK_PREFIX: Final = "/plugin-callback/"
 PUBLISHED_PREFIXES: Final = ("/pw=", "//pw=")  # files that plugins publish; their route checks the key in the URL
 NODE_PREFIX: Final = "/vcp-distributed-server/"
 VCP_CHANNELS: Final = ("/VCPlog/", "/vcpinfo/", NODE_PREFIX)
-VCP_PLUGINS: Final = ("/api/plugins/", "/admin_api/")  # routes of plugins that live in VCPToolBox's process
+VCP_ADMIN: Final = "/admin_api/"
+VCP_PLUGINS: Final = ("/api/plugins/", VCP_ADMIN)  # routes of plugins that live in VCPToolBox's process
 FORWARDED_PATHS: Final = (
     "/v1/embeddings",
     "/v1/completions",

@@ -8,7 +8,7 @@ import asyncio
 import gc
 import logging
 import socket
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -34,8 +34,9 @@ from toolyard.vcp.ownership import own_installation
 from toolyard.web.app import AppParts, make_app
 from toolyard.web.feed import Feed
 from toolyard.web.idempotency import IdempotentRequests
-from toolyard.web.routes import backend_stream, mcp_servers, published, sessions, vcp_plugins
+from toolyard.web.routes import backend_stream, mcp_servers, published, sessions, vcp_admin, vcp_plugins
 from toolyard.web.routes.events import Pushes
+from toolyard.web.routing import Routes
 from toolyard.web.security.access import Access
 from toolyard.web.security.keys import Keys, make_installation_keys, make_process_key
 from toolyard.web.security.owner_key import make_owner_key, read_owner_key
@@ -56,6 +57,7 @@ from toolyard.web.server.listener import (
     raise_file_limit,
     require_safe_address,
 )
+from toolyard.web.server.logs import JsonFormatter
 from toolyard.web.server.metrics import Metrics
 from toolyard.web.server.running_server import announce, withdraw
 from toolyard.web.server.websocket_client import PING_S
@@ -246,7 +248,7 @@ class Server:
         opened = open_yard(self.config, self.options.database, outside=outside, clock=clock)
         self.yard = await self._opened.enter_async_context(opened)
         there = self.installation
-        self.yard.mask.add([self.key, *([there.key, there.vcp_key] if there else [])])
+        self.yard.mask.add([self.key, *([there.key, there.vcp_key, *(there.panel or ())[1:]] if there else [])])
         self.publish_keys = PublishKeys(self.config.home)
         self.yard.mask.add_for_logs(self.publish_keys.read_or_make().values())
         more = make_installation_keys(there.key, there.vcp_key) if there else []
@@ -254,7 +256,7 @@ class Server:
             bridge.is_owned = True
             more.append(make_process_key(bridge.key))
         keys = Keys(self.config.home, self.key, clock.monotonic, more=more)
-        self.access = Access(keys, self.config.home, clock)
+        self.access = Access(keys, self.config.home, clock, panel=there.panel if there else None)
         self.idempotent = IdempotentRequests(self.yard.state.idempotency, self.drain, self.config.own_command)
         self.feed = Feed(self.yard.state.store, clock)
         self.pushes = Pushes(self.yard, self.feed, is_open=self.config.settings.vcp_channels or there is not None)
@@ -298,9 +300,19 @@ class Server:
                 backend_stream.router(self.yard, clock, self.access, self._is_ending),
                 mcp_servers.mount_router(self._mcp),
                 sessions.login_links_router(self.make_login_link, lambda: self.remote_url, self.access.keys),
-                *([vcp_plugins.router(bridge)] if (bridge := self.yard.vcp.bridge) else []),
+                *self._make_vcp_routes(),
             ),
         )
+
+    def _make_vcp_routes(self) -> Iterator[Routes]:
+        if self.installation is not None:
+            log = vcp_admin.RecentLog(JsonFormatter(self.yard.mask.log_text))
+            logger = logging.getLogger("toolyard")
+            logger.addHandler(log)
+            self._opened.callback(logger.removeHandler, log)
+            yield vcp_admin.router(self.yard, self.installation.root, log)
+        if (bridge := self.yard.vcp.bridge) is not None:
+            yield vcp_plugins.router(bridge, lambda: self.links.public_url)
 
     def _make_reloader(self) -> SettingsReloader:
         def set_policy(policy: HostPolicy) -> None:
