@@ -2229,8 +2229,8 @@ INTEROP: Final = _now(
      ("Every such plugin of a real tree is loaded, or listed with a reason, and its calls are answered as in "
       "VCPToolBox.")),
     ("vcp:nodes:call", "vcp.md#nodes",
-     ("A tool of a connected node is a tool like any other: listed, permitted, timed and journalled, with its own result "
-      "or error.")),
+     ("A tool of a connected node is a tool like any other: listed, permitted, timed and journalled, with its own "
+      "result or error.")),
     ("vcp:nodes:key", "vcp.md#nodes",
      ("The VCP_Key, or a key with the scope node, connects a node; a wrong key is called wrong, a right one never is, "
       "however it is written in the address.")),
@@ -2241,11 +2241,11 @@ INTEROP: Final = _now(
     ("vcp:nodes:gone", "vcp.md#nodes",
      ("Calls of a node that leaves fail at once, its tools and placeholders go with it, and come back when it does; no "
       "other node can answer for it.")),
-    ("vcp:nodes:bounds", "vcp.md#nodes, limits.md",
+    ("vcp:nodes:bounds", "vcp.md#nodes, limits.md#http-and-websocket",
      "Messages, tools, placeholders and connections of nodes are bounded."),
     ("vcp:nodes:prompts", "vcp.md#nodes",
      "Placeholders and tools of nodes and the list of nodes are filled in prompts, as text that means nothing."),
-    ("vcp:nodes:review", "vcp.md#nodes, configuration.md",
+    ("vcp:nodes:review", "vcp.md#nodes",
      "With node_review a node waits until exactly its tools are allowed."),
     ("vcp:nodes:tasks", "vcp.md#nodes",
      "The callback of an asynchronous plugin that a node forwards ends its task and is pushed as its manifest says."),
@@ -2256,7 +2256,7 @@ INTEROP: Final = _now(
     ("vcp:admin-api", "vcp.md#the-admin-api",
      ("Clients read plugins, agents, emoji and the log from VCPToolBox's admin API, with its name and password, which "
       "open nothing else; anything else there is answered with its page in the console.")),
-    ("vcp:vcpchat", "clients/vcpchat.md",
+    ("vcp:vcpchat", "clients/vcpchat.md#vcpchat",
      ("VCPChat's own request code lists models, chats, calls tools, interrupts, answers approvals and reads its "
       "channels here.")),
     ("export:tools", "cli.md#toolyard-tools, python.md#yardtools",

@@ -95,9 +95,10 @@ def _make_installed_prompts(
     yard: "Yard", root: Path, texts: PromptSources, printed: Callable[[], Mapping[str, str]], clock: Clock
 ) -> Callable[[PromptRequest], Awaitable[InstalledPrompt]]:
     """Return what fills requests with the prompts of an installation of VCPToolBox."""
+    from toolyard.dialects.vcp_nodes import NO_NODES
     from toolyard.vcp.dynamic_tools import ListedTool
     from toolyard.vcp.prompt_files import PromptFiles
-    from toolyard.vcp.prompts import NO_NODES, InstalledPrompts, PromptPorts
+    from toolyard.vcp.prompts import InstalledPrompts, PromptPorts
     from toolyard.vcp.similarity import Similarities
 
     files = PromptFiles(root)

@@ -20,10 +20,11 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import unquote, urlsplit
 
+from toolyard.dialects.vcp_nodes import FILE_TOOL, file_arguments, read_file_data
 from toolyard.message import Message
 from toolyard.protocol.envelope import ErrorCode, Failure
 from toolyard.protocol.json import Json, JsonObject
-from toolyard.vcp.nodes.node import FILE_TOOL, Node, NodeError
+from toolyard.vcp.nodes.node import Node, NodeError
 
 FOLDER: Final = ".file_cache"
 MAX_URLS: Final = 16  # of one call
@@ -102,11 +103,11 @@ async def _ask(node: Node, url: str) -> bytes | None:
     """Return the file of a node; None when it has none."""
     try:
         async with asyncio.timeout(ASK_S), node.slots:
-            answer = await node.call(FILE_TOOL, {"fileUrl": url})
+            answer = await node.call(FILE_TOOL, file_arguments(url))
     except (NodeError, Failure, TimeoutError):
         return None
-    data = answer.get("fileData") if isinstance(answer, dict) else None
-    if not isinstance(data, str):
+    data = read_file_data(answer)
+    if data is None:
         return None
     with suppress(binascii.Error, ValueError):
         return await asyncio.to_thread(base64.b64decode, data, validate=True)

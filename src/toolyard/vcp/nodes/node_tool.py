@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
+from toolyard.dialects.vcp_nodes import CLOUD, ForwardedCallback
 from toolyard.engine.tasks import Tasks
 from toolyard.message import Message
 from toolyard.plugins.process.child_report import limit_run_time
@@ -24,14 +25,13 @@ from toolyard.protocol.plugin_answers.plugin_result import read_plugin_result
 from toolyard.protocol.records.task_record import PendingCall, Task, TaskState, state_from_callback
 from toolyard.protocol.tool import Checkpoint, Result, Risk, ToolCall, ToolSpec, confirm_start
 from toolyard.protocol.tool_text import write_plugin
-from toolyard.vcp.nodes.node import ForwardedCallback, Node, NodeError
+from toolyard.vcp.bridge.bridge_tool import read_error
+from toolyard.vcp.nodes.node import Node, NodeError
 
 QUEUE_S: Final = 60.0  # how long a call may wait for its turn
 RECEIPT_S: Final = 60.0
 MAX_FOLLOWED: Final = 1000  # calls whose tasks are open
 _MAX_EARLY = 100  # callbacks that came before their receipts
-_MARK = "[云端] "  # as VCPToolBox shows them to models
-_SAID = ("plugin_error", "plugin_execution_error", "error", "message")
 
 
 class NodeTasks:
@@ -157,7 +157,8 @@ class NodeTool:
             try:
                 value = await self.node.call(self.manifest.name, arguments)
             except NodeError as error:
-                return read_error(name, error.error)
+                text = error.error if isinstance(error.error, str) else json.dumps(error.error or "")
+                return read_error(name, text)
         return read_plugin_result(name, {"status": "success", "result": value})
 
     async def _submit(self, call: ToolCall, arguments: JsonObject) -> Result:
@@ -178,25 +179,9 @@ class NodeTool:
         return replace(result, data={**result.data, "tasks": opened})
 
 
-def read_error(name: str, error: Json) -> Result:
-    """Raise the Failure that an error is: an object, the JSON of one in a text, or a text."""
-    value = error
-    if isinstance(error, str) and error.lstrip().startswith("{"):
-        try:
-            value = json.loads(error)
-        except ValueError:
-            value = error
-    if isinstance(value, dict):
-        said = next((value[key] for key in _SAID if value.get(key)), None) or json.dumps(value, ensure_ascii=False)
-        rest = {key: one for key, one in value.items() if key not in (*_SAID, "status", "timestamp", "MaidName")}
-    else:
-        said, rest = value or Message("It failed and did not say why."), {}
-    return read_plugin_result(name, {**rest, "status": "error", "error": said})
-
-
 def _write_text(manifest: Manifest, name: str) -> str:
     """Return its text for prompts; where its name is another one here, examples call it by that."""
-    shown = f"{_MARK}{manifest.display_name or manifest.name}"
+    shown = f"{CLOUD}{manifest.display_name or manifest.name}"
     text = write_plugin(replace(manifest, name=name, display_name=shown))
     if name == manifest.name:
         return text

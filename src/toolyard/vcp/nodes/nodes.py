@@ -17,14 +17,20 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
+from toolyard.dialects.vcp_nodes import (
+    Addresses,
+    ForwardedCallback,
+    ListedNode,
+    Registration,
+    read_node_message,
+    write_node_list,
+)
 from toolyard.message import Message
 from toolyard.protocol.envelope import Failure, Reason
 from toolyard.protocol.json import Json, JsonObject
 from toolyard.protocol.manifests.manifest import Manifest, Push
-from toolyard.protocol.request_text import neutralise
-from toolyard.vcp.nodes.node import ForwardedCallback, Node
+from toolyard.vcp.nodes.node import Node
 from toolyard.vcp.nodes.node_tool import NodeTasks, NodeTool
-from toolyard.vcp.prompts import NO_NODES
 from toolyard.workspace.home_folder import StateFile
 
 MAX_NODES: Final = 64
@@ -72,11 +78,13 @@ class Nodes:
     async def take(self, node: Node, message: JsonObject) -> None:
         """Take a message of a node."""
         node.seen = self._context.now()
-        callback = node.take(message)
-        if message.get("type") in ("register_tools", "report_ip"):
+        said = read_node_message(message)
+        if isinstance(said, ForwardedCallback):
+            await self._take_callback(node, said)
+        elif said is not None:
+            node.take(said)
+        if isinstance(said, Registration | Addresses):
             self._note_change()
-        if callback is not None:
-            await self._take_callback(node, callback)
 
     def disconnect(self, node: Node) -> None:
         del self._nodes[node.id]
@@ -205,24 +213,18 @@ class Nodes:
 
     def write_list(self) -> str:
         """Return ``{{VCPDistributedServerList}}``, laid out as VCPToolBox does."""
-        nodes = self._list_by_place()
-        if not nodes:
-            return NO_NODES
         self._catalogue()
-        lines = [NO_NODES.partition("\n")[0], f"已连接的 VCP 分布式服务器：{len(nodes)} 个。"]
-        for node in sorted(nodes, key=lambda one: self._labels[one.id]):
-            fields = {
-                "serverName": self._labels[node.id],
-                "serverId": node.id,
-                "clientId": node.id.removeprefix("dist-"),
-                "publicIP": node.public_address or "N/A",
-                "localIPs": ", ".join(node.local_addresses) or "N/A",
-                "connectedAt": node.connected.isoformat(timespec="seconds"),
-                "lastSeenAt": node.seen.isoformat(timespec="seconds"),
-            }
-            entry = "\n  ".join(f"{key}: {value}" for key, value in fields.items())
-            lines.append(f"- {neutralise(entry)}")
-        return "\n".join(lines)
+        return write_node_list(
+            ListedNode(
+                name=self._labels[node.id],
+                id=node.id,
+                local=node.local_addresses,
+                public=node.public_address,
+                connected=node.connected.isoformat(timespec="seconds"),
+                seen=node.seen.isoformat(timespec="seconds"),
+            )
+            for node in sorted(self._list_by_place(), key=lambda one: self._labels[one.id])
+        )
 
     # --- files and people ---
 
@@ -235,7 +237,7 @@ class Nodes:
         self._catalogue()
         return [(one.node, one.manifest, name) for name, one in self._catalogue().items()]
 
-    def to_json(self) -> list[Json]:
+    def to_json(self) -> list[JsonObject]:
         """Return the client JSON of all nodes."""
         tools = self._catalogue()
         return [

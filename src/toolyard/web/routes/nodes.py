@@ -13,9 +13,10 @@ import orjson
 from fastapi import Request, Response, WebSocket
 from starlette.websockets import WebSocketDisconnect
 
+from toolyard.dialects.vcp_nodes import hello_message
 from toolyard.message import Message
 from toolyard.protocol.envelope import Failure
-from toolyard.protocol.json import JsonObject
+from toolyard.protocol.json import JsonObject, json_bytes
 from toolyard.vcp.nodes.node import Node
 from toolyard.vcp.nodes.nodes import Nodes
 from toolyard.web.refusal import not_found
@@ -40,7 +41,7 @@ def router(nodes: Nodes | None) -> Routes:
     @routes.get("", NodeList)
     async def list_nodes() -> Response:
         """List the connected nodes and their tools."""
-        return json_response({"is_open": nodes is not None, "data": nodes.to_json() if nodes else []})
+        return json_response({"is_open": nodes is not None, "data": [*nodes.to_json()] if nodes else []})
 
     @routes.post("/{node_id}/allow", NodeRow, audit="node.allowed")
     async def allow_node(node_id: str, request: Request) -> Response:
@@ -50,7 +51,7 @@ def router(nodes: Nodes | None) -> Routes:
             raise not_found(Message("such node is connected: {id}", id=node_id))
         nodes.note_allowed()
         add_audit_detail(request.scope, target=node.name)
-        return json_response(next(one for one in nodes.to_json() if isinstance(one, dict) and one["id"] == node.id))
+        return json_response(next(one for one in nodes.to_json() if one["id"] == node.id))
 
     return routes
 
@@ -100,13 +101,7 @@ class _Connection:
 
     async def _send_all(self, node: Node) -> int:
         """Send what waits for the node; return when it takes nothing."""
-        client = node.id.removeprefix("dist-")
-        hello = {
-            "type": "connection_ack",
-            "message": "WebSocket connection successful for DistributedServer.",
-            "data": {"serverId": node.id, "clientId": client},
-        }
-        text = orjson.dumps(hello).decode()
+        text = json_bytes(hello_message(node.id)).decode()
         while True:
             try:
                 async with asyncio.timeout(SEND_S):

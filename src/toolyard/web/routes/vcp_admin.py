@@ -1,4 +1,4 @@
-"""What clients of VCPToolBox read of its admin API: plugins, agents, emoji and the log. Nothing is changed by it.
+"""The part of VCPToolBox's admin API that its clients read: plugins, agents, emoji and the log. It changes nothing.
 
 The owner's key opens it, or ``AdminUsername`` and ``AdminPassword`` of the installation, in Basic authentication as its
 clients send them; the two are good for these paths alone. Everything else below ``/admin_api`` belongs to plugins
@@ -16,6 +16,7 @@ from typing import Annotated, Final
 
 from fastapi import Query, Response
 
+from toolyard.dialects.vcp_admin import NOT_FOUND, agent_list, log_gone, log_part, node_plugin_row, plugin_row
 from toolyard.message import Message
 from toolyard.protocol.json import Json, JsonObject
 from toolyard.vcp.prompt_files import EMOJI, PromptFiles
@@ -78,13 +79,13 @@ def router(yard: Yard, root: Path, log: RecentLog) -> Routes:
 
     @routes.get("/agents", include_in_schema=False)
     async def list_agents() -> Response:
-        return json_response(await asyncio.to_thread(_list_agents, _find_agents(root, files)))
+        return json_response(await asyncio.to_thread(lambda: agent_list(_walk(_find_agents(root, files)))))
 
     @routes.get("/agents/{name:path}", include_in_schema=False)
     async def read_agent(name: str) -> Response:
         text = await asyncio.to_thread(_read_agent, _find_agents(root, files), name)
         if text is None:
-            return json_response({"error": "Agent file not found."}, HTTPStatus.NOT_FOUND)
+            return json_response(NOT_FOUND, HTTPStatus.NOT_FOUND)
         return json_response({"content": text})
 
     @routes.get("/emojis/list", include_in_schema=False)
@@ -94,10 +95,9 @@ def router(yard: Yard, root: Path, log: RecentLog) -> Routes:
     @routes.get("/server-log", include_in_schema=False)
     async def read_log(incremental: str = "", offset: Annotated[int, Query(ge=0)] = 0) -> Response:
         since = offset if incremental == "true" else log.begin
-        is_known = log.begin <= since <= log.end
-        content = log.read(since).decode(errors="replace") if is_known else ""
-        answer: JsonObject = {"needFullReload": not is_known, "path": "Toolyard", "offset": log.end if is_known else 0}
-        return json_response(answer if not is_known else {**answer, "content": content, "fileSize": log.end})
+        if not log.begin <= since <= log.end:
+            return json_response(log_gone())
+        return json_response(log_part(log.read(since).decode(errors="replace"), end=log.end))
 
     return routes
 
@@ -115,43 +115,16 @@ def answer_elsewhere(path: str, address: str) -> Response:
 def _list_plugins(yard: Yard) -> Iterator[Json]:
     for plugin in yard.plugins.plugins.all:
         if plugin.manifest is not None:
-            yield _describe(plugin.name, plugin.manifest.fields, is_enabled=plugin.may_run)
+            yield plugin_row(plugin.name, plugin.manifest.fields, is_enabled=plugin.may_run)
 
 
 def _list_tools_of_nodes(yard: Yard) -> Iterator[Json]:
     for node, manifest, name in yard.nodes.nodes.list_manifests() if yard.nodes.nodes is not None else ():
-        shown = f"[云端] {manifest.display_name or manifest.name}"
-        fields = {**manifest.fields, "name": name, "displayName": shown, "isDistributed": True, "serverId": node.id}
-        yield _describe(name, fields, server=node.id)
-
-
-def _describe(name: str, manifest: JsonObject, *, is_enabled: bool = True, server: str | None = None) -> JsonObject:
-    return {
-        "name": name,
-        "manifest": manifest,
-        "dashboardCards": [],
-        "enabled": is_enabled,
-        "configEnvContent": None,  # it may have secrets
-        "isDistributed": server is not None,
-        "serverId": server,
-    }
+        yield node_plugin_row(name, manifest.fields, manifest.display_name or manifest.name, node.id)
 
 
 def _find_agents(root: Path, files: PromptFiles) -> Path:
     return root / (files.variables.get("AGENT_DIR_PATH", "").strip() or "Agent")
-
-
-def _list_agents(folder: Path) -> JsonObject:
-    names = list(_walk(folder))
-    tree: JsonObject = {}
-    for name in names:
-        inner = tree
-        *above, last = name.split("/")
-        for part in above:
-            entry = inner.setdefault(part, {"type": "folder", "children": {}})
-            inner = entry["children"]  # type: ignore[index, assignment, call-overload]
-        inner[last] = {"type": "file", "path": name}
-    return {"files": [*names], "folderStructure": tree}
 
 
 def _read_agent(folder: Path, name: str) -> str | None:
