@@ -30,7 +30,7 @@ Module._load = function (request, parent, ...rest) {
   try {
     return load.call(this, request, parent, ...rest);
   } catch (error) {
-    if (error.code === "MODULE_NOT_FOUND" && !request.startsWith("/")) return nothing;
+    if (error.code === "MODULE_NOT_FOUND" && !parent?.filename?.includes("node_modules")) return nothing;
     throw error;
   }
 };
@@ -75,9 +75,9 @@ const steps = {
     steps.answer = send;
   },
   vcpinfo(vcpLogUrl, vcpLogKey) {
-    const source = read("RAGmodules/rag-observer-config.js").replace(/document\.addEventListener[\s\S]*$/, "");
+    const source = read("RAGmodules/rag-observer-config.js");
     const given = {
-      WebSocket: socket(), window: { WebSocket: socket() }, localStorage: { getItem: () => null }, document: nothing,
+      WebSocket: socket(), window: { WebSocket: socket(), addEventListener() {} }, localStorage: { getItem: () => null }, document: nothing,
       updateStatus: (state) => heard.push(["vcpinfo", state]), displayRagInfo: (data) => heard.push(["rag", data]),
       settings: { vcpLogUrl, vcpLogKey },
     };
