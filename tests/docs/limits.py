@@ -28,8 +28,8 @@ from toolyard.storage import backup_archive
 from toolyard.tools import grep, ls, project_files, validation, web_fetch
 from toolyard.vcp.nodes import node, node_files, nodes
 from toolyard.web import idempotency as idempotency_keys
-from toolyard.web.routes import nodes as node_routes
-from toolyard.web.routes import responses_socket
+from toolyard.web.routes.chat import responses_socket
+from toolyard.web.routes.plugins import nodes as node_routes
 from toolyard.web.security import keys, sessions
 from toolyard.web.server import health, listener
 from toolyard.workspace import document, folder_listing, safe_fetch
@@ -174,7 +174,7 @@ def list_rows(server: Mapping[str, Any]) -> dict[str, list[Row]]:
             Row("stored response", _bytes(responses.MAX_STORED)),
             Row("stored responses that follow one another", _count(responses.MAX_CHAIN)),
             Row("their items", _bytes(responses.MAX_HISTORY)),
-            Row("background responses whose events can be followed again", _count(response_turns.MAX_BACKGROUND)),
+            Row("responses in the background at the same time", _count(response_turns.MAX_BACKGROUND)),
             Row("stored conversations of one key", _count(conversations.MAX_PER_CALLER)),
             Row(
                 "characters of a conversation that a search looks at, the newest",

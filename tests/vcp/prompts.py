@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from toolyard.dialects.vcp_nodes import NO_NODES
-from toolyard.gateway.ports import PromptRequest
+from toolyard.gateway.chat_ports import PromptRequest
 from toolyard.protocol.json import Json
 from toolyard.protocol.records.task_record import Task
 from toolyard.vcp.prompt_files import PromptFiles

@@ -11,7 +11,7 @@ import pytest
 from tests.vcp.node import connect_node, manifest
 from tests.vcp.tree import Tree
 from tests.web.conftest import RunningServer, run_server
-from toolyard.web.routes import vcp_admin
+from toolyard.web.routes.plugins import vcp_admin
 from toolyard.web.security.scope import Scope
 
 

@@ -21,7 +21,7 @@ from tests.web.test_websocket import follow, wait_close_code
 from toolyard.protocol.envelope import ErrorCode, Reason
 from toolyard.protocol.tool import Origin, Outcome
 from toolyard.vcp.nodes.nodes import MAX_NODES, Nodes
-from toolyard.web.routes import nodes as routes
+from toolyard.web.routes.plugins import nodes as routes
 from toolyard.web.security.scope import Scope
 from toolyard.web.server.lifecycle import ServerOptions
 

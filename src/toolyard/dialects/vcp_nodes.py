@@ -10,7 +10,7 @@ from typing import Final, TypeAlias
 
 from toolyard.protocol.json import Json, JsonObject, json_bytes
 from toolyard.protocol.manifests.safe_text import strip_hidden
-from toolyard.protocol.request_text import neutralise
+from toolyard.protocol.requests.scanner import neutralise
 
 FILE_TOOL: Final = "internal_request_file"  # every node has it; it is no tool for models
 CLOUD: Final = "[云端] "  # before the names of tools of nodes, as models are shown them

@@ -12,12 +12,11 @@ from dataclasses import dataclass, replace
 from http import HTTPStatus
 from typing import Final
 
+from toolyard.gateway.chat_ports import PromptSources
 from toolyard.gateway.chat_prompt import FilledPrompt, add_nonce, add_system_text, detect_language, lists_tools
-from toolyard.gateway.client_request import wants_json
+from toolyard.gateway.chat_request import ModelRequest, wants_json
 from toolyard.gateway.faults import ChatFault, encode_request
-from toolyard.gateway.model_request import ModelRequest
 from toolyard.gateway.offer import Offer, Offers, Selection
-from toolyard.gateway.ports import PromptSources
 from toolyard.gateway.providers.upstream import Upstream
 from toolyard.gateway.providers.upstreams import TOUR
 from toolyard.gateway.tool_calls.jobs import Bounds
@@ -169,9 +168,19 @@ _CODES: Final = frozenset(
 _ABOUT_TOOLS: Final = re.compile(r"\btools?\b|\bfunctions?\b|tool[_ -](?:use|call|choice)|function[_ -]call", re.I)
 
 
+_REFUSES: Final = re.compile(
+    r"\bnot?\b|n't|\bun(?:support|known|recogni|expected|able)|\bextra\b|\binvalid\b|--\w|\bdisabled\b|\bwithout\b|不",
+    re.I,
+)
+_ABOUT_REASONING: Final = re.compile(r"reasoning|thinking|thought", re.I)
+
+
 def is_tool_refusal(fault: ChatFault) -> bool:
-    """Return whether a provider's error is about the tools of the request."""
-    return fault.code in _CODES and bool(_ABOUT_TOOLS.search(fault.words))
+    """Return whether a provider says that its model takes no tools."""
+    words = fault.words
+    if fault.code not in _CODES or fault.is_overflow or _ABOUT_REASONING.search(words):
+        return False
+    return bool(_ABOUT_TOOLS.search(words) and _REFUSES.search(words))
 
 
 class ToolRefusals:

@@ -1,0 +1,101 @@
+"""``/v1/prompts``: the owner's prompts and those of an installation, and what a system message becomes."""
+
+import asyncio
+from collections.abc import Iterator
+
+from fastapi import Response
+
+from toolyard.gateway.chat_prompt import SYSTEM
+from toolyard.gateway.chats import Chat
+from toolyard.gateway.faults import ChatFailed
+from toolyard.gateway.reply.chunks import read_text
+from toolyard.message import to_fields
+from toolyard.protocol.json import JsonObject
+from toolyard.vcp.prompt_files import PromptFiles
+from toolyard.web.answers import CurrentPrincipal, json_response
+from toolyard.web.refusal import bad_request
+from toolyard.web.routing import Routes
+from toolyard.web.schemas.chat import FilledText, PromptDraft, PromptList
+from toolyard.yard.yard import Yard
+
+_MAX_TEXT = 2_000  # characters of a text in a list
+
+
+def router(yard: Yard, chat: Chat) -> Routes:
+    routes = Routes("/v1/prompts", tag="chat")
+    root = yard.config.vcp
+    installed = PromptFiles(root) if root is not None else None
+
+    def read() -> JsonObject:
+        own = sorted(yard.prompts.list_prompts().values(), key=lambda one: one.name.casefold())
+        rows = [
+            _row(
+                one.name,
+                "variable" if one.is_variable else "prompt",
+                str(one.place),
+                one.text,
+                description=one.description,
+                model=one.header.get("model"),
+            )
+            for one in own
+        ]
+        return {
+            "folders": [str(folder) for folder in yard.prompts.folders],
+            "installation": str(root) if root else None,
+            "data": [*rows, *(_list_installed(installed) if installed else ())],
+            "problems": [
+                {"place": str(one.place), **to_fields("message", one.message)} for one in yard.prompts.list_problems()
+            ],
+            "unfilled": [{"name": name, "requests": count} for name, count in yard.prompts.unfilled.items()],
+        }
+
+    @routes.get("", PromptList)
+    async def list_prompts() -> Response:
+        """List the prompts, variables and assistants in files, and the names in system messages that nothing fills."""
+        return json_response(await asyncio.to_thread(read))
+
+    @routes.post("/fill", FilledText)
+    async def fill_prompt(draft: PromptDraft, principal: CurrentPrincipal) -> Response:
+        """Return what a model would get of a system message, with all that it names."""
+        try:
+            filled = await chat.fill_prompt(draft.text, draft.model, principal.caller)
+        except ChatFailed as failed:
+            raise bad_request(failed.fault.message) from failed
+        texts = [
+            read_text(one.get("content")) for one in filled.messages if isinstance(one, dict) and one["role"] in SYSTEM
+        ]
+        text = "\n\n".join(texts)
+        return json_response(
+            {
+                "text": text,
+                "characters": len(text),
+                "unfilled": list(filled.unfilled),
+                "lists_tools": filled.lists_tools,
+            }
+        )
+
+    return routes
+
+
+def _list_installed(files: PromptFiles) -> Iterator[JsonObject]:
+    variables = files.variables
+    for name, file in sorted(files.agents.items()):
+        yield _row(name, "agent", f"{variables.get('AGENT_DIR_PATH') or 'Agent'}/{file}", files.read_agent(name))
+    for name, box in sorted(files.toolboxes.items()):
+        place = f"{variables.get('TVSTXT_DIR_PATH') or 'TVStxt'}/{box.file}"
+        yield _row(name, "toolbox", place, files.read_toolbox(box), description=box.description)
+    for name, value in variables.items():
+        if name.startswith(("Tar", "Var")):
+            yield _row(name, "variable", "config.env", value)
+
+
+def _row(name: str, kind: str, place: str, text: str, *, description: str = "", model: str | None = None) -> JsonObject:
+    return {
+        "name": name,
+        "kind": kind,
+        "place": place,
+        "text": text[:_MAX_TEXT],
+        "characters": len(text),
+        "description": description,
+        "model": model,
+    }
