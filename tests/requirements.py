@@ -2276,6 +2276,8 @@ INTEROP: Final = _now(
      "The callback of an asynchronous plugin that a node forwards ends its task and is pushed as its manifest says."),
     ("vcp:nodes:files", "vcp.md#nodes",
      "A file that only a node has is brought here before a plugin of the installation runs with it."),
+    ("vcp:nodes:shown", "vcp.md#nodes, cli.md#toolyard-vcp",
+     "toolyard vcp nodes lists and allows nodes, and toolyard doctor names them and what waits."),
     ("vcp:nodes:real", "vcp.md#nodes",
      "VCPChat's own, unmodified distributed server connects, and its tools, placeholders and files are used."),
     ("vcp:admin-api", "vcp.md#the-admin-api",

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner, Result
 from websockets.exceptions import InvalidStatus
 
 from tests.fakes import FakeClock
@@ -18,6 +19,7 @@ from tests.vcp.node import PATH, Node, connect_node, manifest
 from tests.waiting import wait_for_value, wait_until
 from tests.web.conftest import RunningServer, run_server
 from tests.web.test_websocket import follow, wait_close_code
+from toolyard.cli import toolyard
 from toolyard.protocol.envelope import ErrorCode, Reason
 from toolyard.protocol.tool import Origin, Outcome
 from toolyard.vcp.nodes.nodes import MAX_NODES, Nodes
@@ -61,8 +63,9 @@ async def finish(waiting: "asyncio.Task[Outcome]") -> Any:
 async def test_a_tool_of_a_node_is_listed_called_and_journalled_like_any_other(running: RunningServer) -> None:
     async with connect_node(running) as node:
         await node.register(manifest("Lamp"), manifest("internal_request_file"), {"name": "broken"})
-        names = [one["name"] for one in (await running.get("/v1/tools")).json["data"]]
-        assert "Lamp" in names
+        tools = {one["name"]: one for one in (await running.get("/v1/tools")).json["data"]}
+        names = tools.keys()
+        assert (tools["Lamp"]["kind"], tools["Lamp"]["display_name"]) == ("remote", "The Lamp (laptop)")
         assert "internal_request_file" not in names
         sent = asyncio.create_task(running.post("/v1/tools/Lamp", {"text": "on", "maid": "Nova"}))
         asked = await node.answer({"message": "It is on.", "content": [{"type": "text", "text": "It is on."}]})
@@ -315,6 +318,34 @@ async def test_with_node_review_a_node_waits_until_exactly_its_tools_are_allowed
         await node.register(manifest("Lamp", description="Another one."))
         await wait_until(lambda: not get_nodes(running).list_allowed())
         assert (await running.post("/v1/nodes/dist-unknown/allow", {})).status == HTTPStatus.NOT_FOUND
+
+
+async def run_command(running: RunningServer, *words: str) -> Result:
+    place = ["--home", str(running.home), "--project", str(running.project)]
+    return await asyncio.to_thread(CliRunner().invoke, toolyard, [*words, *place])
+
+
+@pytest.mark.requirement("vcp:nodes:shown")
+async def test_the_command_line_and_the_doctor_show_nodes_and_allow_them(tmp_path: Path) -> None:
+    async with run_server(tmp_path, settings=f"{OPEN}node_review = true\n") as running:
+        assert "No node is connected." in (await run_command(running, "vcp", "nodes")).output
+        async with connect_node(running) as node:
+            await node.register(manifest("Lamp"), {"name": "broken"})
+            listed = await run_command(running, "vcp", "nodes")
+            assert "waiting" in listed.output
+            checks = [one for one in (await running.get("/v1/doctor")).json["data"] if one["name"] == "nodes"]
+            assert [one["level"] for one in checks] == ["ok", "warn", "warn"]
+            assert "vcp nodes --allow laptop" in checks[1]["fix"]
+            assert "broken" in checks[2]["message"]
+            assert "connected: laptop" in str(
+                (await run_command(running, "vcp", "nodes", "--allow", "nobody")).exception
+            )
+            allowed = await run_command(running, "vcp", "nodes", "--allow", "laptop", "--json")
+            (row,) = json.loads(allowed.output)["data"]
+            assert (row["allowed"], row["tools"]) == (True, ["Lamp"])
+            assert "nodes: 1 connected: laptop" in (await run_command(running, "doctor")).output
+    async with run_server(tmp_path / "closed") as closed:
+        assert "cannot connect" in (await run_command(closed, "vcp", "nodes")).output
 
 
 RECEIPT = {"message": "Begun: {{VCP_ASYNC_RESULT::Film::film-1}}"}

@@ -87,9 +87,9 @@ class Nodes:
             self._note_change()
 
     def disconnect(self, node: Node) -> None:
-        del self._nodes[node.id]
-        node.close()
-        self._note_change()
+        if self._nodes.pop(node.id, None) is not None:
+            node.close()
+            self._note_change()
 
     async def close(self) -> None:
         for node in list(self._nodes.values()):
