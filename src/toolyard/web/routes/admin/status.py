@@ -10,19 +10,21 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from secrets import token_hex
-from typing import IO, Any
+from typing import IO, Annotated, Any, Literal
 
 from fastapi import Response
+from pydantic import BaseModel, Field
 from starlette.responses import StreamingResponse
 
 from toolyard.config import Config
 from toolyard.confinement.level import measure_confinement
 from toolyard.confinement.profile import Profile
-from toolyard.doctor import Check, run_checks
+from toolyard.doctor import Check, check_nodes, run_checks
 from toolyard.engine.clock import Clock
 from toolyard.errors import StorageError
 from toolyard.gateway.chats import Chat
 from toolyard.message import Message, to_fields
+from toolyard.protocol.access import ConfinementLevel
 from toolyard.protocol.json import Json, JsonObject
 from toolyard.protocol.tool import ToolSpec
 from toolyard.storage.backup_archive import back_up
@@ -33,11 +35,91 @@ from toolyard.web.feed import Feed
 from toolyard.web.routes.admin.setup import is_first_run
 from toolyard.web.routes.plugins.plugin_details import to_row_json
 from toolyard.web.routing import Routes
-from toolyard.web.schemas.admin import CheckRows, Status
+from toolyard.web.schemas.common import Code, MessageFields, Params
 from toolyard.web.server.health import Drain, StateCheck
 from toolyard.web.settings.live_settings import SettingsReloader
 from toolyard.web.settings.settings_change import upstream_url
 from toolyard.yard.yard import Yard
+
+
+class DatabaseStatus(BaseModel):
+    kind: Literal["sqlite", "postgres"]
+    ok: bool
+    problem: str
+    problem_code: Code = ""
+    problem_params: Params
+    bytes: Annotated[int | None, Field(description="The size of the file; null for PostgreSQL.")]
+
+
+class DiskStatus(BaseModel):
+    free: int
+    total: int
+
+
+class QueueStatus(BaseModel):
+    waiting: int
+    running: int
+    requests: int
+
+
+class EventStatus(BaseModel):
+    newest: int
+    lag: int
+
+
+class ProviderContact(BaseModel):
+    answered: Annotated[float | None, Field(description="When it last answered.")]
+    failed: Annotated[float | None, Field(description="When it last failed.")]
+    error: Annotated[str, Field(description="The last failure.")]
+    error_code: Code = ""
+    error_params: Params
+
+
+class UpstreamStatus(BaseModel):
+    url: str | None
+    others: list[str]
+    contacts: Annotated[dict[str, ProviderContact], Field(description="By the name of the provider.")]
+
+
+class PluginStatus(BaseModel):
+    by_state: dict[str, int]
+
+
+class McpStatus(PluginStatus):
+    crashes: int
+
+
+class Status(BaseModel):
+    version: str
+    started: float
+    home: str
+    project: str
+    database: DatabaseStatus
+    disk: DiskStatus
+    queue: QueueStatus
+    events: EventStatus
+    websockets: int
+    upstream: UpstreamStatus
+    plugins: PluginStatus
+    mcp: McpStatus
+    confinement: ConfinementLevel
+    memory_bytes: int
+    first_run: bool
+    time_zone: Annotated[str, Field(description="The zone of times without an offset, such as those of schedules.")]
+    home_option: Annotated[str, Field(description="What commands need to reach this home: ` --home DIR`, or empty.")]
+
+
+class CheckRow(MessageFields):
+    name: str
+    level: Literal["ok", "missing_config", "warn", "fail"]
+    fix: str
+    fix_code: Code = ""
+    fix_params: Params
+
+
+class CheckRows(BaseModel):
+    data: list[CheckRow]
+
 
 _STATE_S = 2.0
 _MAX_NAMED = 20  # names in a check
@@ -153,7 +235,8 @@ def doctor_router(yard: Yard, clock: Clock) -> Routes:
     async def run_doctor() -> Response:
         """Run the checks of `toolyard doctor`; each problem says how to fix it."""
         tools = [tool.spec for tool in yard.tools.list_built_in_first()]
-        checks = await asyncio.to_thread(_run_checks, yard, tools)
+        nodes = yard.nodes.nodes.to_json() if yard.nodes.nodes is not None else None
+        checks = await asyncio.to_thread(_run_checks, yard, tools, nodes)
         return json_response(yard.mask.mask_known({"data": checks}))
 
     @routes.post(
@@ -175,10 +258,11 @@ def doctor_router(yard: Yard, clock: Clock) -> Routes:
     return routes
 
 
-def _run_checks(yard: Yard, tools: list[ToolSpec]) -> list[Json]:
+def _run_checks(yard: Yard, tools: list[ToolSpec], nodes: list[JsonObject] | None) -> list[Json]:
     checks = [
         *run_checks(str(yard.config.project), str(yard.config.home), tools, yard.plugins.plugins.all),
         *_check_prompts(yard),
+        *(check_nodes(nodes, yard.config.own_command) if nodes is not None else ()),
     ]
     return [
         {"name": one.name, "level": one.health.value, **to_fields("message", one.detail), **to_fields("fix", one.fix)}
