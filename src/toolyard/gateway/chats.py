@@ -195,7 +195,7 @@ class Chat:
                 case Repeat.JOIN:
                     return log
                 case Repeat.CONTINUE:
-                    await log.has_ended.wait()  # it was told to
+                    await log.wait_for_end()  # it was told to
                     history = log.history
         elif request:
             history = await self._find_stored(asked.caller, request, is_marked=options.is_retry)

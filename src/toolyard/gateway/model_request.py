@@ -6,14 +6,25 @@ effort with every request, whatever model it is for: one that knows none is aske
 """
 
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, NamedTuple
 
 from toolyard.gateway.faults import ChatFault, encode_request
 from toolyard.gateway.offer import NO_OFFER, Offer
+from toolyard.gateway.protocols.chat_body import drop_native
 from toolyard.gateway.tool_calls.native_calls import Ownership
 from toolyard.gateway.turns.display import Show
 from toolyard.protocol.json import Json, JsonObject
 from toolyard.protocol.records.assistant_record import ReplyForm
+
+
+class SentBytes(NamedTuple):
+    """A request as JSON. It ends with our tools where it has no others: thousands of them share one offer."""
+
+    own: bytes
+    tools: bytes = b""
+
+    def join(self) -> bytes:
+        return self.own[:-1] + b',"tools":' + self.tools + b"}" if self.tools else self.own
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,7 +33,7 @@ class ModelRequest:
 
     caller: str
     body: JsonObject
-    raw: bytes  # the same as JSON
+    raw: bytes = b""  # the same as its client wrote it, our tools excepted; empty when anything else was changed
     show: Show
     runs_tools: bool = True  # whether its replies may ask for tools
     nonce: str | None = None
@@ -40,6 +51,15 @@ class ModelRequest:
     def messages(self) -> list[Json]:
         messages = self.body.get("messages")
         return messages if isinstance(messages, list) else []
+
+    def encode(self, body: JsonObject, *, takes_native: bool) -> SentBytes:
+        """Return a form of the body as JSON, without what its provider has no word for. Raises ChatFailed."""
+        sent = body if takes_native else drop_native(body)
+        raw = self.raw if sent is self.body else b""
+        if self.offer.tools and sent.get("tools") is self.offer.tools:
+            own = raw or encode_request({key: value for key, value in sent.items() if key != "tools"})
+            return SentBytes(own, self.offer.tools_json)
+        return SentBytes(raw or encode_request(sent))
 
     def with_free_choice(self) -> JsonObject:
         """Return the body for a model that has made the call it had to make: it may answer now."""
@@ -73,8 +93,7 @@ def is_effort_refusal(fault: ChatFault, body: JsonObject) -> bool:
 
 
 def drop_effort(ask: ModelRequest) -> ModelRequest:
-    body = {key: value for key, value in ask.body.items() if key != "reasoning_effort"}
-    return replace(ask, body=body, raw=encode_request(body))
+    return replace(ask, body={key: value for key, value in ask.body.items() if key != "reasoning_effort"}, raw=b"")
 
 
 def is_token_limit_refusal(fault: ChatFault, body: JsonObject) -> bool:
@@ -84,5 +103,4 @@ def is_token_limit_refusal(fault: ChatFault, body: JsonObject) -> bool:
 
 def rename_token_limit(ask: ModelRequest) -> ModelRequest:
     """Return the request with its token limit under the other name."""
-    body = {_OTHER if key == _USUAL else key: value for key, value in ask.body.items()}
-    return replace(ask, body=body, raw=encode_request(body))
+    return replace(ask, body={_OTHER if key == _USUAL else key: value for key, value in ask.body.items()}, raw=b"")

@@ -14,7 +14,7 @@ from typing import Final
 
 from toolyard.gateway.chat_prompt import FilledPrompt, add_nonce, add_system_text, detect_language, lists_tools
 from toolyard.gateway.client_request import wants_json
-from toolyard.gateway.faults import ChatFault, encode_request
+from toolyard.gateway.faults import ChatFault
 from toolyard.gateway.model_request import ModelRequest
 from toolyard.gateway.offer import Offer, Offers, Selection
 from toolyard.gateway.ports import PromptSources
@@ -82,7 +82,7 @@ class OfferPolicy:
         self, texts: PromptSources, now: Callable[[], float], default_mode: OfferMode, *, lists_aliases: bool
     ) -> None:
         """``now`` is a monotonic clock."""
-        self._offers = Offers(texts.specs, texts.version)
+        self._offers = Offers(texts.specs, texts.version, texts.mask)
         self._refusals = ToolRefusals(now)
         self.default_mode, self.lists_aliases = default_mode, lists_aliases
 
@@ -133,9 +133,7 @@ def add_tools(ask: ModelRequest, offer: Offer, messages: list[Json]) -> ModelReq
     own = ask.body.get("tools")
     tools = [*own, *offer.tools] if isinstance(own, list) and own else offer.tools
     body: JsonObject = {**ask.body, "messages": messages, "tools": tools}
-    raw = ask.raw.rstrip()
-    is_plain = messages is ask.messages and "tools" not in ask.body and raw.endswith(b"}")  # all but the end stays
-    raw = raw[:-1] + b',"tools":' + offer.tools_json + b"}" if is_plain else encode_request(body)
+    raw = ask.raw.rstrip() if messages is ask.messages and "tools" not in ask.body else b""
     return replace(ask, body=body, raw=raw, offer=offer, owners=replace(ask.owners, is_offered=True))
 
 
@@ -145,7 +143,7 @@ def add_listing(ask: ModelRequest, offer: Offer) -> ModelRequest:
         return replace(ask, offer=offer)
     text = offer.listing if ask.nonce is None else add_nonce(offer.listing, ask.nonce)
     body: JsonObject = {**ask.body, "messages": add_system_text(ask.messages, text)}
-    return replace(ask, body=body, raw=encode_request(body), offer=offer)
+    return replace(ask, body=body, raw=b"", offer=offer)
 
 
 def declines_tools(body: JsonObject) -> bool:

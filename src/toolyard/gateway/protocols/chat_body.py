@@ -90,7 +90,7 @@ def drop_native(body: JsonObject) -> JsonObject:
     made = {key: value for key, value in body.items() if key != NATIVE}
     made["messages"] = [_drop_native_parts(message) for message in objects(body.get("messages"))]
     if tools := [_unmark(tool) for tool in objects(body.get("tools")) if not is_native(tool)]:
-        return {**made, "tools": [*tools]}
+        return made if tools == body["tools"] else {**made, "tools": [*tools]}
     for key in ("tools", "tool_choice", "parallel_tool_calls"):
         made.pop(key, None)
     return made
@@ -109,7 +109,7 @@ def _drop_native_parts(message: JsonObject) -> JsonObject:
 
 
 def _unmark(value: JsonObject) -> JsonObject:
-    return {key: inner for key, inner in value.items() if key != "cache_control"}
+    return {key: inner for key, inner in value.items() if key != "cache_control"} if "cache_control" in value else value
 
 
 def content_parts(content: Json) -> list[JsonObject]:

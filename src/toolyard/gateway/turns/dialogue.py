@@ -5,16 +5,16 @@ its form is sent in another one: with the other name of the token limit, with th
 The rounds of a turn that this one continues are read in place of asking (``history``).
 """
 
-from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Final
 
 from toolyard.gateway.chat_prompt import detect_language
-from toolyard.gateway.faults import ChatFailed, broken_answer, encode_request, oversized_answer
+from toolyard.gateway.faults import ChatFailed, broken_answer, oversized_answer
 from toolyard.gateway.media_parts import NOTE, Model, may_refuse_media, part_kinds, replace_parts
 from toolyard.gateway.model_request import (
     ModelRequest,
+    SentBytes,
     drop_effort,
     is_effort_refusal,
     is_token_limit_refusal,
@@ -40,7 +40,7 @@ class Dialogue:
     def __init__(self, plan: TurnPlan, ports: TurnPorts, head: Head) -> None:
         self.request, self.record, self.head = plan.request, plan.record, head
         self._plan, self._ports, self._upstream = plan, ports, plan.upstream
-        self.history = deque(plan.history)  # the rounds to play before the model is asked again
+        self.history = list(plan.history)  # the rounds to play before the model is asked again
         self.messages = plan.request.messages
         self.round = 0
         self.is_last_round = False  # the model was asked for an answer without tools
@@ -48,10 +48,10 @@ class Dialogue:
         self.tell: Callable[[TurnEvent], None] | None = None  # between two events of the turn
         self._kept = 0  # bytes of the replies before the current one
         self._breaks = 0  # of the current round
-        self._sent = plan.request.raw  # in the current round
+        self._sent = SentBytes(b"")  # in the current round
         self._answer: Answer | None = None
-        self._streamed = self._new_reply()
-        self.reply: Reply = self._streamed  # the current reply
+        self._streamed: StreamedReply  # of the current round, if it is streamed
+        self.reply: Reply  # the current one, from the first round on
 
     @property
     def max_rounds(self) -> int:
@@ -63,7 +63,7 @@ class Dialogue:
         """Ask the model for the first time. Raises ChatFailed, and then nothing has happened."""
         with suppress(Interrupted):  # the answer will report it
             try:
-                await self._send(self._sent)
+                await self._send_body(self.request.body)
             except ChatFailed as failed:
                 text_form = self._plan.text_form
                 if is_token_limit_refusal(failed.fault, self.request.body):
@@ -75,14 +75,13 @@ class Dialogue:
                 if text_form is None or not is_tool_refusal(failed.fault):
                     raise
                 self._use_request(text_form.make())
-                await self._send(self._sent)
+                await self._send_body(self.request.body)
                 text_form.remember()
 
     def _use_request(self, request: ModelRequest) -> None:
         """Ask in another form from now on; nothing was answered yet."""
-        self.request, self._sent, self.messages = request, request.raw, request.messages
+        self.request, self.messages = request, request.messages
         self.record.offer = request.offer.to_json()
-        self._streamed = self._new_reply()
 
     async def ask_next(self, added: list[Json]) -> bool:
         """Ask the model once more, with the messages that its last round has added.
@@ -118,30 +117,33 @@ class Dialogue:
 
     async def _send_messages(self) -> None:
         body = self.request.without_tools() if self.is_last_round else self.request.with_free_choice()
-        await self._send(encode_request({**body, "messages": self.messages}))
+        await self._send_body({**body, "messages": self.messages})
 
-    async def _send(self, body: bytes) -> None:
+    async def _send_body(self, body: JsonObject) -> None:
+        await self._send(self.request.encode(body, takes_native=self._upstream.takes_native))
+
+    async def _send(self, sent: SentBytes) -> None:
         """Ask the provider, which retries by itself while there is no answer. Raises ChatFailed."""
         self.close()
-        self._sent = body
+        self._sent = sent
         if self.history:
             self._answer = _PlayedAnswer(self.head, self.history[0], self._upstream.name)
             return
-        body = self._mask(body)
-        self.record.add_round(body)
+        sent = self._mask(sent)
+        self.record.add_round(sent)
         with self.interruption.guard():
             self._answer = await self._upstream.ask(
-                body, stream=self.request.streams, retry=True, on_wait=self._tell_wait
+                sent.join(), stream=self.request.streams, retry=True, on_wait=self._tell_wait
             )
 
     def _tell_wait(self, wait: ProviderWait) -> None:
         if self.tell is not None and self.head.draws_work:
             self.tell(ProviderRetried(wait, round(self._ports.now().timestamp(), 3)))
 
-    def _mask(self, body: bytes) -> bytes:
-        text = body.decode("utf-8", "replace")
+    def _mask(self, sent: SentBytes) -> SentBytes:
+        text = sent.own.decode("utf-8", "replace")
         masked = self._ports.tools.mask(text)
-        return body if masked is text else masked.encode()
+        return sent if masked is text else sent._replace(own=masked.encode())
 
     @property
     def _model(self) -> Model:
@@ -151,7 +153,7 @@ class Dialogue:
 
     def begin_round(self) -> None:
         self.round, self._breaks = self.round + 1, 0
-        self._streamed = self._new_reply()
+        self.reply = self._streamed = self._new_reply()
 
     def end_round(self) -> None:
         self._kept = self.reply.kept_bytes

@@ -16,9 +16,8 @@ import orjson
 
 from toolyard.gateway.chat_prompt import ask_for_structured_reply, fill_prompt
 from toolyard.gateway.client_request import EXTENSION, ChatOptions, ClientRequest, wants_json
-from toolyard.gateway.faults import encode_request
 from toolyard.gateway.media_parts import MediaRefusals, replace_published_messages
-from toolyard.gateway.model_request import ModelRequest
+from toolyard.gateway.model_request import ModelRequest, SentBytes
 from toolyard.gateway.offer import NO_OFFER
 from toolyard.gateway.offer_policy import OfferPolicy, TextForm, choose_offer, declines_tools, split_alias
 from toolyard.gateway.ports import PromptSources, ToolPort
@@ -82,11 +81,11 @@ class ChatRecord:
     error: str = ""
     offer: JsonObject = field(default_factory=NO_OFFER.to_json)  # the tools that were offered to the model
     unfilled: tuple[str, ...] = ()  # the names of placeholders in the prompt that nothing fills
-    rounds: list[bytes] = field(default_factory=list)  # secrets are masked already
+    rounds: list[SentBytes] = field(default_factory=list)  # secrets are masked already
     work: list[JsonObject] = field(default_factory=list)
 
-    def add_round(self, body: bytes) -> None:
-        self.rounds.append(body if len(body) <= MAX_SENT else body[:MAX_SENT])
+    def add_round(self, sent: SentBytes) -> None:
+        self.rounds.append(sent if len(sent.own) <= MAX_SENT else SentBytes(sent.own[:MAX_SENT]))
 
     def add_work(self, tool: str, state: str, text: str) -> None:
         if len(self.work) < _MAX_WORK:
@@ -97,7 +96,7 @@ class ChatRecord:
 
     @property
     def size(self) -> int:
-        return sum(map(len, self.rounds)) + 600 * len(self.work)
+        return sum(len(sent.own) for sent in self.rounds) + 600 * len(self.work)
 
     def to_dict(self) -> JsonObject:
         return {
@@ -108,7 +107,7 @@ class ChatRecord:
             "error": self.error or None,
             "offer": self.offer,
             "unfilled": list(self.unfilled),
-            "rounds": [{"sent": _parse_round(body)} for body in self.rounds],
+            "rounds": [{"sent": _parse_round(sent.join())} for sent in self.rounds],
             "work": list(self.work),
         }
 
@@ -164,9 +163,8 @@ class TurnPlanner:
         changes: JsonObject = {"messages": messages} if messages is not sent else {}
         changes |= {"model": name} if name != model else {}
         ours = [key for key in (*EXTRAS, EXTENSION) if key in body]
-        if changes or ours or not raw:
-            body = {key: value for key, value in body.items() if key not in ours} | changes
-            raw = encode_request(body)
+        if changes or ours:
+            body, raw = {key: value for key, value in body.items() if key not in ours} | changes, b""
         answers_json = wants_json(body) or options.reply is ReplyForm.JSON
         request = ModelRequest(
             caller=asked.caller,
