@@ -142,15 +142,17 @@ class Chat:
         look_at = asyncio.get_running_loop().time() + self.rules.approval_wait_s
         with reader:
             while True:
-                try:
-                    async with asyncio.timeout_at(look_at):
-                        entries = await reader.next()
-                except TimeoutError:
-                    if log.waiting and log.is_running:
-                        reader.patience_s = REPEATED_S
-                        return render_early(answer, log)
-                    look_at += _LOOK_S
-                    continue
+                if not reader.has_news:
+                    try:
+                        async with asyncio.timeout_at(look_at):
+                            await reader.wait()
+                    except TimeoutError:
+                        if log.waiting and log.is_running:
+                            reader.patience_s = REPEATED_S
+                            return render_early(answer, log)
+                        look_at += _LOOK_S
+                        continue
+                entries = await reader.next()
                 try:
                     for entry in entries:
                         answer.take(entry.event)

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import KW_ONLY, dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Final
 
 from toolyard.gateway.faults import bad_request
@@ -89,7 +89,7 @@ def parse_options(asked: ClientRequest, usual: Show) -> ChatOptions:
         chat=chat,
         show=Show(form) if form else usual,
         handle=find_handle(body),
-        bounds=replace(parse_bounds(fields, may_approve=asked.may_approve), max_calls=asked.max_calls),
+        bounds=parse_bounds(fields, may_approve=asked.may_approve, max_calls=asked.max_calls),
         offer=_offer(fields.get("offer") or headers.get(OFFER_HEADER.lower(), "").lower()),
         reply=reply,
         is_retry=asked.is_repeat or _number(headers.get(RETRY_HEADER, "")) not in (None, 0),

@@ -105,22 +105,20 @@ class OfferPolicy:
             return ask, None
         if ask.owners.brings_tools and not choice.is_explicit:
             return ask, None
-        selection = Selection.from_bounds(bounds)
         refused = choice.mode is OfferMode.AUTO and self._refusals.has(upstream.name, model)
         if refused or choice.mode is OfferMode.TEXT or "functions" in ask.body:
-            return self._add_listing(ask, selection), None
-        offered = add_tools(
-            ask, self._offers.native(replace(selection, client_names=ask.owners.client)), prompt.messages
-        )
+            return self._add_listing(ask, bounds), None
+        offer = self._offers.native(Selection.from_bounds(bounds, ask.owners.client))
+        offered = add_tools(ask, offer, prompt.messages)
         if choice.mode is not OfferMode.AUTO:
             return offered, None
         return offered, TextForm(
-            make=lambda: self._add_listing(ask, selection),
+            make=lambda: self._add_listing(ask, bounds),
             remember=lambda: self._refusals.add(upstream.name, model),
         )
 
-    def _add_listing(self, ask: ModelRequest, selection: Selection) -> ModelRequest:
-        return add_listing(ask, self._offers.text(selection, detect_language(ask.messages)))
+    def _add_listing(self, ask: ModelRequest, bounds: Bounds) -> ModelRequest:
+        return add_listing(ask, self._offers.text(Selection.from_bounds(bounds), detect_language(ask.messages)))
 
 
 def add_tools(ask: ModelRequest, offer: Offer, messages: list[Json]) -> ModelRequest:

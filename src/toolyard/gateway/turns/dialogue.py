@@ -39,7 +39,7 @@ _MAX_BREAKS = 2  # retries of a round whose answer broke off
 class Dialogue:
     def __init__(self, plan: TurnPlan, ports: TurnPorts, head: Head) -> None:
         self.request, self.record, self.head = plan.request, plan.record, head
-        self._plan, self._ports, self._upstream = plan, ports, plan.upstream
+        self._text_form, self._ports, self._upstream = plan.text_form, ports, plan.upstream
         self.history = list(plan.history)  # the rounds to play before the model is asked again
         self.messages = plan.request.messages
         self.round = 0
@@ -65,7 +65,7 @@ class Dialogue:
             try:
                 await self._send_body(self.request.body)
             except ChatFailed as failed:
-                text_form = self._plan.text_form
+                text_form = self._text_form
                 if is_token_limit_refusal(failed.fault, self.request.body):
                     self._use_request(rename_token_limit(self.request))
                     return await self.open()
@@ -153,6 +153,7 @@ class Dialogue:
 
     def begin_round(self) -> None:
         self.round, self._breaks = self.round + 1, 0
+        self._text_form = None  # it holds the request once more
         self.reply = self._streamed = self._new_reply()
 
     def end_round(self) -> None:

@@ -108,10 +108,11 @@ def render_failure(rendering: Rendering, fault: ChatFault, chat: str = "") -> Cl
 async def render_stream(rendering: Rendering, log: TurnLog, reader: LogReader) -> ClientAnswer:
     """Answer once the model does, or once the client has to be told that it does not answer yet."""
     try:
-        first = await reader.wait_for_event()
+        await reader.wait()
     except BaseException:
         reader.close()
         raise
+    first = reader.peek()
     if isinstance(first, Failed):
         reader.finish()
         reader.close()

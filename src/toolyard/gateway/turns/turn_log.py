@@ -45,12 +45,11 @@ What outlives this process is the matter of the log's keeper (``turn_keeper``).
 """
 
 import asyncio
-from collections import OrderedDict, deque
+from collections import OrderedDict
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum, auto
-from itertools import islice
 from types import TracebackType
 from typing import Final, NamedTuple
 
@@ -167,10 +166,10 @@ class TurnLog:
         self.history = NO_HISTORY  # the same, if it may be continued
         earlier = before.followed if before else None
         self._earlier = None if self.is_streamed else earlier
-        self._entries: deque[Entry] = deque()
+        self._entries: list[Entry] = []
         self._first = self._size = 0  # the cursor before the oldest entry; bytes
         if self.is_streamed and earlier is not None:
-            self._entries, self._first, self._size = deque(earlier._entries), earlier._first, earlier._size
+            self._entries, self._first, self._size = [*earlier._entries], earlier._first, earlier._size
         self.begun = self.cursor  # the cursor before the first event of this turn
         self._patience_s = patience_s
         self._readers: set[LogReader] = set()
@@ -271,9 +270,12 @@ class TurnLog:
         last = self.cursor - 1
         if self.names.key:
             last = min([last, *(reader.at for reader in self._readers)])
-        while self._size > MAX_LOG and self._first < last:
-            self._size -= self._entries.popleft().size
-            self._first += 1
+        dropped = 0
+        while self._size > MAX_LOG and self._first + dropped < last:
+            self._size -= self._entries[dropped].size
+            dropped += 1
+        del self._entries[:dropped]
+        self._first += dropped
 
     @property
     def is_far_ahead(self) -> bool:
@@ -331,7 +333,7 @@ class TurnLog:
 
     def entries(self) -> list[Entry]:
         """Return the entries of this turn so far."""
-        return list(self._entries)[max(0, self.begun - self._first) :]
+        return self._entries[max(0, self.begun - self._first) :]
 
     def _remove(self, reader: "LogReader", patience_s: float | None) -> None:
         self._readers.discard(reader)
@@ -396,7 +398,7 @@ class LogReader:
         self._is_other = cursor > log.cursor  # of a log that is gone: no reader of this one has such a cursor
         self._missed = cursor
         self.at = log._first if self._is_other else max(0, cursor)
-        self.behind = sum(entry.size for entry in list(log._entries)[max(0, self.at - log._first) :])
+        self.behind = sum(entry.size for entry in log._entries[max(0, self.at - log._first) :])
         self._taken = 0  # bytes of the events that were returned last
         self._came, self._timeout_s = asyncio.get_running_loop().time(), timeout_s
         self.patience_s: float | None = None  # of the turn once this reader has left; None: as it is
@@ -420,31 +422,35 @@ class LogReader:
         """Note that the client of this reader gets the whole answer."""
         self._log._change(Change.DELIVERED)
 
-    async def wait_for_event(self) -> TurnEvent | None:
-        """Return the next event without taking it, once it is there; None at the end."""
-        while self._log.cursor <= self.at and self._log.is_running:
+    @property
+    def has_news(self) -> bool:
+        """True when there is something to read, or the end."""
+        return self._log.cursor > self.at or not self._log.is_running
+
+    async def wait(self) -> None:
+        """Wait for news. What was returned last counts as read: until then it may still be on its way."""
+        if self._taken:
+            self.behind -= self._taken
+            self._taken = 0
+            self._log._changed.send()
+        while not self.has_news:
             await self._log._changed.wait()
+
+    def peek(self) -> TurnEvent | None:
+        """Return the next event without taking it; None at the end."""
         at = max(self.at, self._log._first)
         return self._log._entries[at - self._log._first].event if self._log.cursor > at else None
 
     async def next(self) -> list[Entry]:
-        """Return the next events; none at the end of the log. ``at`` is the cursor after them.
-
-        They count as read when the next ones are asked for: until then they may still be on their way to the client.
-        """
+        """Return the next events; none at the end of the log. ``at`` is the cursor after them."""
         log = self._log
-        if self._taken:
-            self.behind -= self._taken
-            self._taken = 0
-            log._changed.send()
-        while log.cursor <= self.at and log.is_running:
-            await log._changed.wait()
+        await self.wait()
         if self._is_other or self.at < log._first:
             before = self._missed if self._is_other else self.at
             self._is_other, self.at = False, max(self.at, log._first)
             self.behind = sum([entry.size for entry in log._entries])
             return [Entry(log.head, Gap(before, self.at), 0)]
-        entries = list(islice(log._entries, self.at - log._first, None))
+        entries = log._entries[self.at - log._first :]
         if not entries:
             self.finish()
         self.at += len(entries)

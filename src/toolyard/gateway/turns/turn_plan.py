@@ -149,7 +149,7 @@ class TurnPlanner:
         if not is_plain:
             memory = self.ports.memory if asked.own_calls is None else None
             recalled = memory.recall(asked.caller, sent, nonce) if memory else recalled
-            recalled = replace(recalled, messages=replace_published_messages(recalled.messages))
+            recalled = RecalledMessages(replace_published_messages(recalled.messages), recalled.calls)
         prompt = await fill_prompt(
             recalled.messages, self.texts, asked.caller, nonce, model=base_model or upstreams.default_model,
             is_plain=is_plain,

@@ -10,7 +10,6 @@ those who watch the server do not wait for theirs.
 import logging
 import random
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 from http import HTTPStatus
 from typing import Final
 from urllib.parse import quote, unquote
@@ -192,7 +191,7 @@ class SecurityMiddleware:
                 HTTPStatus.FORBIDDEN, Message("send the session's CSRF token as X-CSRF-Token: see GET /v1/session")
             )
         require_valid_body(head)
-        scope[PRINCIPAL] = replace(principal, address=head.address)
+        scope[PRINCIPAL] = principal
         return True
 
     def _authenticate(self, head: RequestHead) -> Principal:
