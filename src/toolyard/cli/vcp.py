@@ -147,7 +147,7 @@ async def _allow(common: CommonOptions, folder: str | None, *, yes: bool) -> Non
         reviews = [source.review(plugin) for plugin in waiting if plugin.fingerprint and plugin.fingerprint.digest]
         asks = sys.stdin.isatty() and not common.json
         if reviews and not common.json and (not common.quiet or asks):
-            _print_reviews(own, reviews)
+            _print_reviews(own, reviews, yard.config.own_command.format("plugin allow NAME"))
         if reviews and not yes and not asks:
             raise UsageError("nothing is approved: no terminal to ask on. Pass --yes to approve it as shown")
         if reviews and not yes and not click.confirm(f"\nApprove these {len(reviews)} plugins?", err=True):
@@ -167,7 +167,7 @@ async def _allow(common: CommonOptions, folder: str | None, *, yes: bool) -> Non
         click.echo(f"Approved {len(reviews)} plugins; {ready} of {len(after)} may run.")
 
 
-def _print_reviews(own: Sequence[Plugin], reviews: Sequence[PluginReview]) -> None:
+def _print_reviews(own: Sequence[Plugin], reviews: Sequence[PluginReview], command: str) -> None:
     """Print what the plugins that wait for a decision may reach together, and what each has of it."""
     reach: dict[str, list[str]] = {}
     for reviewed in reviews:
@@ -183,7 +183,7 @@ def _print_reviews(own: Sequence[Plugin], reviews: Sequence[PluginReview]) -> No
     if changed:
         click.echo("\nChanged since they were approved:\n")
         print_table([(escape_unprintable(name), escape_unprintable(lines)) for name, lines in changed])
-    click.echo("\n'toolyard plugin allow NAME' shows one of them in full.")
+    click.echo(f"\nTo see one of them in full: {command}")
 
 
 def _describe_names(names: Sequence[str], total: int) -> str:

@@ -12,6 +12,7 @@ from toolyard.gateway.faults import ChatFault, encode_request
 from toolyard.gateway.offer import NO_OFFER, Offer
 from toolyard.gateway.protocols.chat_body import drop_native
 from toolyard.gateway.tool_calls.native_calls import Ownership
+from toolyard.gateway.tool_calls.rounds import CallKeys
 from toolyard.gateway.turns.display import Show
 from toolyard.protocol.json import Json, JsonObject
 from toolyard.protocol.records.assistant_record import ReplyForm
@@ -42,6 +43,7 @@ class ModelRequest:
     reply: ReplyForm = ReplyForm.TEXT  # of the answer
     offer: Offer = NO_OFFER  # our tools that are offered to its model
     owners: Ownership = Ownership()  # noqa: RUF009 it is frozen
+    calls: CallKeys = frozenset()  # our native calls in its messages
 
     @property
     def streams(self) -> bool:
@@ -60,6 +62,12 @@ class ModelRequest:
             own = raw or encode_request({key: value for key, value in sent.items() if key != "tools"})
             return SentBytes(own, self.offer.tools_json)
         return SentBytes(raw or encode_request(sent))
+
+    @property
+    def answer_tokens(self) -> int:
+        """The limit of the answer, as far as the client has said it."""
+        limits = (self.body.get(name) for name in (_USUAL, _OTHER))
+        return next((limit for limit in limits if isinstance(limit, int) and limit > 0), 0)
 
     def with_free_choice(self) -> JsonObject:
         """Return the body for a model that has made the call it had to make: it may answer now."""

@@ -171,7 +171,7 @@ def _check_schedules(there: Installation) -> Iterator[Finding]:
         if isinstance(task, str):
             yield Finding(part=Part.SCHEDULE, name=name, verdict=Verdict.LEFT, why=task)
         else:
-            why = Message("'toolyard import vcp' proposes it as a schedule: {tool} at {at}", tool=task.tool, at=task.at)
+            why = Message("an import proposes it as a schedule: {tool} at {at}", tool=task.tool, at=task.at)
             yield Finding(part=Part.SCHEDULE, name=name, verdict=Verdict.NEEDS, why=why)
 
 

@@ -485,7 +485,7 @@ def _turn_is_over() -> ChatFailed:
 def _may_not_approve() -> ChatFailed:
     message = Message(
         "This key may not allow calls: that takes one with the scope 'approve'. The call still waits, and can be "
-        "allowed in the console, on a phone or with 'toolyard approval'."
+        "allowed in the console, on a phone or on the command line."
     )
     fault = ChatFault(
         status=HTTPStatus.FORBIDDEN, message=message, code="forbidden", type="permission_error", param="input"
