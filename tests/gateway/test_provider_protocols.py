@@ -415,13 +415,14 @@ async def test_a_chat_provider_gets_nothing_of_another_protocol(tmp_path: Path) 
     messages = [{"role": "user", "content": "Hi"}, asked, {"role": "user", "content": "And?"}]
     tools = [{"type": "native", "protocol": "responses", "tool": {"type": "web_search"}}]
     native = {"protocol": "responses", "fields": {"truncation": "auto"}}
-    body = {"model": "m", "messages": messages, "tools": tools, "tool_choice": "auto", "native": native}
+    body: Any = {"model": "m", "messages": messages, "tools": tools, "tool_choice": "auto", "native": native}
     async with provider(scripted("chat", Reply(text="x"))) as upstream:
         http = HttpUpstream("theirs", upstream.url, None)
         speaks_it = ProviderOptions(protocol=ProviderProtocol.RESPONSES)
         away = HttpUpstream("away", "http://127.0.0.1:9", None, Limits(tries=1), speaks_it)
         either = Fallback([(away, "m"), (http, "m")])
-        for one, sent in ((http, body), (http, {"messages": [asked]}), (either, body)):
+        wishes: list[tuple[Any, Any]] = [(http, body), (http, {"messages": [asked]}), (either, body)]
+        for one, sent in wishes:
             wish = ModelRequest(caller="key:a", body=sent, show=Show.SUMMARY)
             data = wish.encode(sent, takes_native=one.takes_native).join()
             (await one.ask(data, stream=False, retry=True)).close()

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from uuid import uuid4
 
 from toolyard.engine.cancellation import CancelScope
-from toolyard.engine.journal import Recorder
 from toolyard.engine.registry import Registry
 from toolyard.engine.runner import FindProcess, Runner, SaveMedia, check_call
 from toolyard.errors import UsageError
@@ -47,7 +46,6 @@ class Calls:
         tools: Registry,
         built_in: BuiltInTools,
         *,
-        recorder: Recorder,
         processes: FindProcess,
         save_media: SaveMedia,
         list_guarded: Callable[[], Iterable[Path]],
@@ -58,7 +56,7 @@ class Calls:
             tools,
             root=basis.project,
             clock=basis.clock,
-            journal=recorder,
+            journal=state.journal,
             mask=basis.mask,
             permit=self._permit,
             processes=processes,

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, overload
 from toolyard.config import Config
 from toolyard.dialects import require_dialect
 from toolyard.engine.clock import Clock, SystemClock
-from toolyard.engine.journal import Recorder
 from toolyard.engine.ownership import identify_process
 from toolyard.engine.registry import Registry
 from toolyard.plugins.process.process_output import ProcessRecords
@@ -92,7 +91,6 @@ class Yard:
             self.state,
             self.tools,
             self._built_in,
-            recorder=self._make_backend_recorder() if outside.outlives else self.state.journal,
             processes=self.runs.take,
             save_media=self.results.save_media,
             list_guarded=self._list_guarded,
@@ -204,11 +202,6 @@ class Yard:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self.close()
-
-    def _make_backend_recorder(self) -> Recorder:
-        from toolyard.engine.backend_messages import BackendRecorder
-
-        return BackendRecorder(self.state.journal, self.clock, mask=self.mask)
 
     def _processes(self) -> "tuple[Children, Starter]":
         """Return what starts MCP servers: they are child processes like those of plugins."""
