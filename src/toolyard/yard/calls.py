@@ -15,7 +15,7 @@ from uuid import uuid4
 
 from toolyard.engine.cancellation import CancelScope
 from toolyard.engine.registry import Registry
-from toolyard.engine.runner import FindProcess, Runner, SaveMedia, check_call
+from toolyard.engine.runner import FindProcess, KeepMedia, Runner, check_call
 from toolyard.errors import UsageError
 from toolyard.message import Message
 from toolyard.protocol.envelope import ErrorCode, Failure
@@ -47,7 +47,7 @@ class Calls:
         built_in: BuiltInTools,
         *,
         processes: FindProcess,
-        save_media: SaveMedia,
+        keep_media: KeepMedia,
         list_guarded: Callable[[], Iterable[Path]],
     ) -> None:
         self._basis, self._state, self._tools, self._built_in = basis, state, tools, built_in
@@ -60,7 +60,7 @@ class Calls:
             mask=basis.mask,
             permit=self._permit,
             processes=processes,
-            save_media=save_media,
+            keep_media=keep_media,
         )
         self._unattended_queue = UnattendedQueue()
         self._caller = f"yard:{uuid4().hex}"

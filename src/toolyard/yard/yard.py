@@ -92,7 +92,7 @@ class Yard:
             self.tools,
             self._built_in,
             processes=self.runs.take,
-            save_media=self.results.save_media,
+            keep_media=self.results.keep_media,
             list_guarded=self._list_guarded,
         )
         self._closed = False
