@@ -28,6 +28,7 @@ class Case:
     has_tally: bool = True  # the model counts with the server's tool
     own_call: tuple[str, Mapping[str, Any]] | None = None  # and then makes this call of the client's
     reasoning: str = ""  # before each call
+    is_allowed: bool | None = None  # what the client answers when it is asked whether a call may run
 
     @property
     def calls(self) -> list[tuple[str, Mapping[str, Any]]]:

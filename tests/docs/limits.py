@@ -172,7 +172,7 @@ def list_rows(server: Mapping[str, Any]) -> dict[str, list[Row]]:
             Row("stored response", _bytes(responses.MAX_STORED)),
             Row("stored responses that follow one another", _count(responses.MAX_CHAIN)),
             Row("their items", _bytes(responses.MAX_HISTORY)),
-            Row("background responses whose events can be followed again", _count(response_turns.MAX_BACKGROUND)),
+            Row("responses in the background at the same time", _count(response_turns.MAX_BACKGROUND)),
             Row("stored conversations of one key", _count(conversations.MAX_PER_CALLER)),
             Row(
                 "characters of a conversation that a search looks at, the newest",

@@ -22,7 +22,7 @@ from tests.gateway.serving import Gateway, gateway, request
 from tests.gateway.upstream import Script, provider
 from toolyard.config import load_config
 from toolyard.errors import ConfigError
-from toolyard.gateway.model_request import ModelRequest
+from toolyard.gateway.chat_request import ModelRequest
 from toolyard.gateway.providers.answer import Limits
 from toolyard.gateway.providers.endpoint import Endpoint, add_client_headers, base_address
 from toolyard.gateway.providers.forwarded_answer import Outgoing

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Final, Generic, TypeVar
 
+from toolyard.gateway.chat_request import SentBytes
 from toolyard.gateway.faults import ChatFault
-from toolyard.gateway.model_request import SentBytes
 from toolyard.gateway.offer import DATA, MEDIA_TOKENS
 from toolyard.gateway.reply.chunks import read_text
 from toolyard.gateway.tool_calls.native_calls import call_name

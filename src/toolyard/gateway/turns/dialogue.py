@@ -11,9 +11,7 @@ from contextlib import suppress
 from typing import Final
 
 from toolyard.gateway.chat_prompt import detect_language
-from toolyard.gateway.faults import ChatFailed, ChatFault, broken_answer, oversized_answer
-from toolyard.gateway.media_parts import NOTE, Model, may_refuse_media, part_kinds, replace_parts
-from toolyard.gateway.model_request import (
+from toolyard.gateway.chat_request import (
     ModelRequest,
     SentBytes,
     drop_effort,
@@ -21,6 +19,8 @@ from toolyard.gateway.model_request import (
     is_token_limit_refusal,
     rename_token_limit,
 )
+from toolyard.gateway.faults import ChatFailed, ChatFault, broken_answer, oversized_answer
+from toolyard.gateway.media_parts import NOTE, Model, may_refuse_media, part_kinds, replace_parts
 from toolyard.gateway.offer_policy import is_tool_refusal
 from toolyard.gateway.providers.answer import MAX_UNSTREAMED, Answer, ProviderWait
 from toolyard.gateway.reply.chunks import Chunk, Head, to_events

@@ -54,7 +54,7 @@ from types import TracebackType
 from typing import Final, NamedTuple
 
 from toolyard.engine.turns import REPEATED_S
-from toolyard.gateway.ports import PendingApproval
+from toolyard.gateway.chat_ports import PendingApproval
 from toolyard.gateway.reply.chunks import Chunk, Head
 from toolyard.gateway.sse import END, event_of
 from toolyard.gateway.turns.turn import Turn
@@ -164,6 +164,7 @@ class TurnLog:
         self._turn: Turn | None = turn  # while it runs
         self._has_run_tools = False  # once it has ended
         self.history = NO_HISTORY  # the same, if it may be continued
+        self.is_kept = names.is_chat_named and turn.request.streams  # its events may be asked for again by name
         earlier = before.followed if before else None
         self._earlier = None if self.is_streamed else earlier
         self._entries: list[Entry] = []
@@ -314,7 +315,7 @@ class TurnLog:
     def _release(self) -> None:
         """Drop the events that no request will ask for again."""
         is_useless = not self.is_running and not self._readers and self.judge_repeat(is_marked=True) is Repeat.BEGIN
-        if is_useless and not (self.names.is_chat_named and self.is_streamed):
+        if is_useless and not self.is_kept:
             self._entries.clear()
             self._size = 0
 
