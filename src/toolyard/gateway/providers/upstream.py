@@ -82,7 +82,7 @@ class Upstream(Protocol):
 
     @property
     def takes_native(self) -> bool:
-        """Whether ``ask`` takes what only another protocol than chat has a word for."""
+        """True when ``ask`` takes what only another protocol than chat has a word for."""
         ...
 
     def window(self, model: str) -> int | None:
