@@ -18,7 +18,7 @@ from tests.fakes import Endless, FakeClock, FakeTool, ListJournal, Work, says
 from tests.waiting import wait_until_blocking
 from toolyard.config import load_config
 from toolyard.engine import runner
-from toolyard.engine.journal import Journal
+from toolyard.engine.history.journal import Journal
 from toolyard.engine.registry import Registry
 from toolyard.engine.runner import Runner
 from toolyard.protocol.content import Media, Text

@@ -33,7 +33,7 @@ from toolyard.yard.state import Basis, State
 from toolyard.yard.vcp_source import VcpSource
 
 if TYPE_CHECKING:
-    from toolyard.engine.prompts import Prompts
+    from toolyard.engine.chats.prompts import Prompts
     from toolyard.plugins.process.children import Children
     from toolyard.plugins.process.launch import Starter
     from toolyard.tools.project_files import ProjectFiles
@@ -186,7 +186,7 @@ class Yard:
 
     @cached_property
     def prompts(self) -> "Prompts":
-        from toolyard.engine.prompts import Prompts
+        from toolyard.engine.chats.prompts import Prompts
 
         return Prompts(self.config.home, self.config.project)
 
