@@ -18,7 +18,8 @@ from tests.gateway.upstream import replies
 from tests.web.conftest import RunningServer
 from toolyard.web import chat_response
 from toolyard.web.security.request_body import MAX_CHAT
-from toolyard.web.security.scope import Scope, find_route
+from toolyard.web.security.scope import Scope
+from toolyard.web.security.ways_in import find_route
 
 HI: Any = [{"role": "user", "content": "Hi"}]
 BODY = {"model": "tour", "max_tokens": 100, "messages": HI}

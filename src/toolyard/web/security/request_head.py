@@ -3,7 +3,7 @@
 Behind a trusted proxy, client address, scheme and host are those that the proxy names. X-Forwarded-For, -Proto, -Host
 and -Prefix are read, and ``Forwarded`` (RFC 7239) in a request without any of them: most proxies pass a client's own
 ``Forwarded`` on unchanged. Of several values the last is that of the nearest proxy. Below the path of ``public_url``
-that path is removed, unless the proxy has done so. What clients make of a base URL is in ``scope``.
+that path is removed, unless the proxy has done so. What clients make of a base URL is in ``ways_in``.
 """
 
 import base64
@@ -20,7 +20,7 @@ from starlette.types import Scope as AsgiScope
 from toolyard.message import Message
 from toolyard.protocol.manifests.permissions import unmap_address
 from toolyard.web.refusal import Refusal
-from toolyard.web.security.scope import find_route
+from toolyard.web.security.ways_in import find_route
 
 MESSAGES_PATH: Final = "/v1/messages"
 ANTHROPIC_VERSION: Final = "anthropic-version"  # a header that its clients send with every request

@@ -1,8 +1,5 @@
 """Access rights: the scopes of a key, the paths that require them, and the principal of a request, who has them.
 
-Clients add paths of their own to the base URL that a person gave them: ``find_route`` returns the path that they mean,
-and rules, limits and logs see that one alone.
-
 A route says its scope where it is defined (``web.routing``); ``AccessRules`` are those of all routes. What no route has
 named requires ``admin``: a new path is closed until somebody opens it.
 
@@ -10,7 +7,6 @@ The middleware authenticates each request and puts its principal into the ASGI s
 WebSockets and the MCP server alike, asks ``get_principal``.
 """
 
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -131,30 +127,3 @@ def get_principal(scope: Mapping[str, Any]) -> Principal:
             HTTPStatus.UNAUTHORIZED, Message("send the key as 'Authorization: Bearer KEY' or 'x-api-key: KEY'")
         )
     return principal
-
-
-_ROUTES: Final = (
-    *("messages", "messages/count_tokens", "chat/completions", "responses", "models"),
-    *(path.removeprefix("/v1/") for path in FORWARDED_PATHS),
-)
-_WITH_REST: Final = ("responses", "models", "images", "audio")  # routes below them as well
-_WAY: Final = re.compile(
-    rf"(?:/+(?:v1|openai|anthropic))*/+(?P<route>(?:{'|'.join(_ROUTES)})/*|(?:{'|'.join(_WITH_REST)})/.+)"
-)
-_PROBES: Final = ("/", "/api/hello")
-
-
-def find_route(method: str, path: str) -> str:
-    """Return the path of the route that a client means.
-
-    A base URL that OpenAI's clients take has ``/v1`` and one that Anthropic's take has none, so it may be missing or be
-    there twice; a slash may end it, and some name the vendor. What is left of ``/openai``, ``/anthropic`` and ``/v1``
-    in any number is the path below ``/v1``. Claude Code looks first whether its server is there, without a key: that is
-    asked of ``/healthz``.
-    """
-    if method == "HEAD" and path in _PROBES:
-        return "/healthz"
-    if method == "GET" and path.startswith("/chat/"):  # a page of the console
-        return path
-    way = _WAY.fullmatch(path)
-    return f"/v1/{way['route'].rstrip('/')}" if way else path
