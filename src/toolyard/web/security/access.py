@@ -9,7 +9,7 @@ import hmac
 import secrets
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from http import HTTPStatus
 from math import ceil
 from pathlib import Path
@@ -79,7 +79,7 @@ class Access:
         key = self.keys.find(text)
         if key is None:
             raise self._count_failure(address, Message("the key is invalid"))
-        return Principal(key_id=key.id, scopes=key.scopes, offer=key.offer, address=address)
+        return Principal(key_id=key.id, scopes=key.scopes, offer=key.offer)
 
     def authenticate_channel(self, given: Iterable[str], address: str) -> Principal:
         """Return the principal of the key in the address of one of VCPToolBox's channels, which may be one of several.
@@ -109,8 +109,7 @@ class Access:
         key = self._sessions.find(name)
         if key is None:
             raise self._count_failure(address, Message("the session has expired: sign in again at /login"))
-        csrf = make_csrf_token(name)
-        return Principal(key_id=key.id, scopes=key.scopes, csrf=csrf, session=name, offer=key.offer, address=address)
+        return Principal(key_id=key.id, scopes=key.scopes, csrf=make_csrf_token(name), session=name, offer=key.offer)
 
     def has_session(self, name: str) -> bool:
         """Return whether a session is valid. This grants nothing, so it does not count as an attempt."""
@@ -122,7 +121,7 @@ class Access:
             raise self._count_failure(
                 address, Message("the ticket is invalid: it can be used once, within {seconds:g} s", seconds=TICKET_S)
             )
-        return replace(principal, address=address)
+        return principal
 
     def check_url_key(self, given: str, right: Iterable[str], address: str) -> bool:
         """Return whether the key in a URL is one of those expected. Raises Refusal(429) after too many failures."""

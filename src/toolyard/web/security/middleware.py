@@ -10,6 +10,7 @@ those who watch the server do not wait for theirs.
 import logging
 import random
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from http import HTTPStatus
 from typing import Final
 from urllib.parse import quote
@@ -205,7 +206,7 @@ class SecurityMiddleware:
                 HTTPStatus.FORBIDDEN, Message("send the session's CSRF token as X-CSRF-Token: see GET /v1/session")
             )
         require_valid_body(head)
-        scope[PRINCIPAL] = principal
+        scope[PRINCIPAL] = replace(principal, address=head.address)
         return True
 
     def _authenticate(self, head: RequestHead) -> Principal:
