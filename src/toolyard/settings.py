@@ -130,6 +130,10 @@ def _number_parser(least: int, most: int) -> Callable[[object], int]:
     return parse
 
 
+def _parse_tool_names(value: object) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(_parse_texts(value, ",", Message('tools, such as ["Read", "Grep"]'))))
+
+
 def _parse_zone(value: object) -> str:
     from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -433,6 +437,20 @@ class Settings:
         Message("List each model also as NAME+tools and NAME+plain, to use it with or without tools."),
         False,
         _parse_switch,
+    )
+    tool_search: int = _setting(
+        Group.CHAT,
+        Message("Search beyond, tools"),
+        Message("With more tools than this, a chat is offered a few, and a search for the others; 0: never."),
+        40,
+        _number_parser(0, 10_000),
+    )
+    always_offered: tuple[str, ...] = _setting(
+        Group.CHAT,
+        Message("Always offered"),
+        Message("The tools that a chat is offered beside a search for the others."),
+        ("LS", "Glob", "Grep", "Read", "Write", "Edit", "MultiEdit", "NotebookEdit", "ApplyPatch"),
+        _parse_tool_names,
     )
     offer: OfferMode = _setting(
         Group.CHAT,

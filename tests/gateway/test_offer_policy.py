@@ -233,7 +233,7 @@ async def test_the_built_in_guide_is_offered_nothing(tmp_path: Path) -> None:
         run = await one.chat.complete(ClientRequest(chat_body("Hi", model="tour+tools"), caller=ME))
         record = one.chat.record(run.id, ME)
         assert record is not None
-        assert record["offer"] == {"mode": "none", "tools": [], "tokens": 0, "left_out": []}
+        assert record["offer"] == {"mode": "none", "tools": [], "tokens": 0, "left_out": [], "searchable": 0}
 
 
 @pytest.mark.requirement("offer:own-tools")
