@@ -325,6 +325,13 @@ class Settings:
         (),
         _parse_origins,
     )
+    always_offered: tuple[str, ...] = _setting(
+        Group.CHAT,
+        Message("Always offered"),
+        Message("The tools that a chat is offered beside a search for the others."),
+        ("LS", "Glob", "Grep", "Read", "Write", "Edit", "MultiEdit", "NotebookEdit", "ApplyPatch"),
+        _parse_tool_names,
+    )
     approval_mode: Mode = _setting(
         Group.APPROVALS,
         Message("Approval mode"),
@@ -437,20 +444,6 @@ class Settings:
         Message("List each model also as NAME+tools and NAME+plain, to use it with or without tools."),
         False,
         _parse_switch,
-    )
-    tool_search: int = _setting(
-        Group.CHAT,
-        Message("Search beyond, tools"),
-        Message("With more tools than this, a chat is offered a few, and a search for the others; 0: never."),
-        40,
-        _number_parser(0, 10_000),
-    )
-    always_offered: tuple[str, ...] = _setting(
-        Group.CHAT,
-        Message("Always offered"),
-        Message("The tools that a chat is offered beside a search for the others."),
-        ("LS", "Glob", "Grep", "Read", "Write", "Edit", "MultiEdit", "NotebookEdit", "ApplyPatch"),
-        _parse_tool_names,
     )
     offer: OfferMode = _setting(
         Group.CHAT,
@@ -585,6 +578,13 @@ class Settings:
         Message("Serve HTTPS with a certificate that Toolyard makes itself and keeps in its home."),
         False,
         _parse_switch,
+    )
+    tool_search: int = _setting(
+        Group.CHAT,
+        Message("Search beyond, tools"),
+        Message("With more tools than this, a chat is offered a few, and a search for the others; 0: never."),
+        40,
+        _number_parser(0, 10_000),
     )
     truncation_direction: Direction = _setting(
         Group.FILES,

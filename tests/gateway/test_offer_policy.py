@@ -19,7 +19,7 @@ from toolyard.protocol.json import JsonObject
 from toolyard.settings import OfferMode
 
 WEATHER: list[JsonObject] = [{"type": "function", "function": {"name": "weather", "parameters": {"type": "object"}}}]
-BUILT_IN = sorted({*BUILT_IN_TOOLS, "Say"} - {"FileOperator"})  # "Say" is the gateway's of the tests
+BUILT_IN = sorted({*BUILT_IN_TOOLS, "Say"} - {"FileOperator", "ToolSearch"})  # "Say" is the gateway's of the tests
 SHIPPED = ["EchoPlugin", "Plotter", "SciCalculator", "Timelapse"]  # the others need configuration
 REFUSED: dict[str, tuple[int, str]] = {
     "ollama": (400, '{"error":{"message":"stablelm2:latest does not support tools","type":"api_error"}}'),
@@ -421,7 +421,7 @@ async def test_only_what_a_chat_may_use_is_offered(tmp_path: Path) -> None:
         named = names(await sent(one, toolyard={"tools": ["Read", "FileOperator", "Nobody"]}))
         assert named == ["FileOperator", "Read"]
         looks = names(await sent(one, toolyard={"mode": "read-only"}))
-        assert looks == [*sorted((*READ_ONLY_TOOLS, "Say")), "EchoPlugin", "Plotter", "SciCalculator"]
+        assert looks == [*sorted({*READ_ONLY_TOOLS, "Say"} - {"ToolSearch"}), "EchoPlugin", "Plotter", "SciCalculator"]
         assert "tools" not in await sent(one, toolyard={"tools": []})
 
 
