@@ -9,7 +9,7 @@ import pytest
 from tests.fakes import FakeTool
 from tests.gateway.serving import ME, Gateway, gateway, request
 from tests.gateway.upstream import Script, completion, replies, says
-from toolyard.gateway.client_request import ClientRequest
+from toolyard.gateway.chat_request import ClientRequest
 from toolyard.gateway.offer import estimate_tokens
 from toolyard.protocol.tool import Checkpoint, Result, Risk, ToolCall
 

@@ -11,8 +11,8 @@ from toolyard.message import Message
 from toolyard.protocol.json import Json, json_bytes
 from toolyard.protocol.tool import Checkpoint, Result, Tool, ToolCall, ToolSpec
 from toolyard.protocol.tool_index import AMONG, LIMIT, MAX_QUERY, ToolIndex
-from toolyard.tools.thread import in_thread
-from toolyard.tools.tool_text import load_text
+from toolyard.tools.tool_words import load_text
+from toolyard.tools.worker_thread import in_thread
 
 MAX_LIMIT: Final = 10
 

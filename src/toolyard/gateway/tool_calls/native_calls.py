@@ -10,8 +10,8 @@ from uuid import uuid4
 
 import orjson
 
+from toolyard.gateway.chat_ports import ToolPort
 from toolyard.gateway.offer import CALL_TOOL, Offer
-from toolyard.gateway.ports import ToolPort
 from toolyard.gateway.reply.chunks import KeptValue, entry_bytes
 from toolyard.gateway.tool_calls.jobs import Job
 from toolyard.message import Message
