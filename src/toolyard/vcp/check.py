@@ -149,8 +149,8 @@ def _check_variables(there: Installation, own: Sequence[Plugin]) -> Iterator[Fin
 _ADAPTED = {
     "Key": Message("clients chat and call tools with it, beside Toolyard's own keys"),
     "PORT": Message("plugins get the port of this server"),
-    "API_URL": Message("set the model provider of Toolyard in its settings; plugins that ask it themselves get this"),
-    "API_Key": Message("set the model provider of Toolyard in its settings; plugins that ask it themselves get this"),
+    "API_URL": Message("the model provider, while the settings name none; plugins that ask it themselves get it too"),
+    "API_Key": Message("the model provider, while the settings name none; plugins that ask it themselves get it too"),
     "CALLBACK_BASE_URL": Message("callbacks come to this server, each with a token of its own"),
     "AdminUsername": Message("sign in to the console with a login link"),
     "AdminPassword": Message("sign in to the console with a login link"),
