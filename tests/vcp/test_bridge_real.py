@@ -146,4 +146,12 @@ def _ask_vcptoolbox(tree: Path, place: Path) -> list[Answer]:
         env={**environment, "HOME": str(place)},
     )  # fmt: skip
     found = json.loads(_MOMENT.sub("MOMENT", file.read_text(encoding="utf-8")))
-    return [Answer(one["status"], one.get("result"), one.get("error", "")) for one in found]
+    return [_read_answer(one) for one in found]
+
+
+def _read_answer(one: dict[str, Any]) -> Answer:
+    """A result that holds nothing but an error is one here; VCPToolBox gives it to the model as a result."""
+    result = one.get("result")
+    if isinstance(result, dict) and "plugin_error" in result:
+        return Answer("error", None, json.dumps(result))
+    return Answer(one["status"], result, one.get("error", ""))
