@@ -2201,9 +2201,9 @@ INTEROP: Final = _now(
     ("confinement:views", "vcp.md#settings-and-keys",
      ("A program reads a view in place of a file that holds what it must not see; where nothing can be mounted, that "
       "file cannot be opened, and everything around it can.")),
-    ("docs:vcp-walk", "vcp.md",
+    ("docs:vcp-walk", "vcp.md#the-first-chat",
      "Typed from the page, an owner comes in three minutes from --vcp to a chat in which an agent writes its diary."),
-    ("vcp:provider", "vcp.md",
+    ("vcp:provider", "vcp.md#the-first-chat",
      "While the settings name no model provider, it is that of the installation."),
     ("vcp:check", "vcp.md#what-is-used-in-place",
      "toolyard vcp check says of each plugin, variable, agent, schedule, key and client what becomes of it, and why."),
