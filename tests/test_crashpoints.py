@@ -23,6 +23,7 @@ NO_POINT = {
     "plugins/process/guardian_main.py": "the host is gone already; the task whose ports it serves has tests of its own",
     "plugins/mcp/": "they are started by plugins/process/cold_starter.py",
     "plugins/package/trust.py": "without its copies a review cannot show a difference, and says so",
+    "vcp/nodes/node_files.py": "the copy of a file is brought again when it is lost",
     "plugins/long_work/static_plugins.py": "the value is asked for again when it is lost",
     "plugins/process/warm/": "killed hosts with warm children have tests of their own; once started all are alike",
     "render/terminal_diagram.py": "it draws a picture and keeps nothing",
