@@ -41,8 +41,10 @@ class Host:
     async def start(self) -> None:
         self.home.mkdir(parents=True, exist_ok=True)
         self.project.mkdir(parents=True, exist_ok=True)
-        words = ("serve", "--port", str(self.port), "--home", str(self.home), "--project", str(self.project))
-        words += ("--plugins", str(PLUGINS), "--trust", *self.options)
+        words = (
+            *("serve", "--port", str(self.port), "--home", str(self.home), "--project", str(self.project)),
+            *("--plugins", str(PLUGINS), "--trust", *self.options),
+        )
         environment = {**os.environ, "TZ": ZONE, **self.settings}
         self.process = await (run if "PYTHONPATH" in self.settings else fork)(words, environment)
         assert self.process.stdout is not None

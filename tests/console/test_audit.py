@@ -65,7 +65,7 @@ async def test_every_action_has_a_word_in_both_languages_and_facts_are_no_words_
     browser: Browser, filled: Host
 ) -> None:
     words = WORDS.read_text("utf-8")
-    sources = [file.read_text("utf-8") for file in Path(str(routes.__file__)).parent.glob("*.py")]
+    sources = [file.read_text("utf-8") for file in Path(routes.__path__[0]).rglob("*.py")]
     actions = {action for text in sources for action in re.findall(r'audit=(?:Audited\()?"([\w.]+)"', text)}
     assert len(actions) > 20
     assert [action for action in actions if words.count(f'"{action}":') != 2] == []
