@@ -8,7 +8,7 @@ from typing import Any
 import openai
 import pytest
 
-from tests.gateway.native_providers import Reply, ToolUse, scripted
+from tests.gateway.native_providers import Reply, ToolUse, scripted, using
 from tests.gateway.response_events import ask, check_events, get, parse_stream, post, stream
 from tests.gateway.serving import gateway, request
 from tests.gateway.upstream import Script, replies, says, streamed
@@ -242,7 +242,7 @@ async def test_a_compaction_trigger_is_answered_by_a_summary_that_the_next_reque
         await create(client)(model="m", input=[*first.output, {"role": "user", "content": "Did they?"}])
         sent = one.upstream.bodies
     assert [item.type for item in first.output] == ["compaction"]
-    assert "tools" not in sent[0]
+    assert not sent[0].get("tools")
     assert sent[0]["messages"][-1]["content"].startswith("Summarise")
     assert check_events(empty)["error"]["message"].startswith("The model wrote no summary")
     assert "They met." in sent[2]["messages"][0]["content"]
@@ -265,7 +265,22 @@ async def test_a_side_request_of_codex_gets_no_tools_of_ours(tmp_path: Path) -> 
             turn = {"x_codex_turn_metadata": json.dumps({"turn_id": "t1", "request_kind": kind})}
             await stream(one.url, {"model": "m+tools", "input": kind}, **turn)
         sent = one.upstream.bodies
-    assert ["tools" in body for body in sent] == [True, False]
+    assert [bool(body.get("tools")) for body in sent] == [True, False]
+
+
+@pytest.mark.requirement("responses:beside", "responses:left-out")
+async def test_a_summary_is_made_here_and_knows_what_our_tools_said(tmp_path: Path) -> None:
+    """Codex leaves our calls out, and most providers that speak Responses know no compaction."""
+    call, *rest = Reply(calls=(ToolUse("Say", {"text": "x"}),)), Reply(text="Done."), Reply(text="They met.")
+    model = scripted("responses", call, *rest)
+    async with gateway(tmp_path, model, served=True, settings=using("responses")) as one:
+        await ask(one.url, {"input": "Hi", "store": False})
+        items = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Done."}, TRIGGER]
+        last = await ask(one.url, {"input": items, "store": False})
+        sent = one.upstream.bodies[2]
+    assert [item["type"] for item in last["output"]] == ["compaction"]
+    assert "Said it." in json.dumps(sent["input"])
+    assert not sent.get("tools")
 
 
 @pytest.mark.requirement("responses:stored")

@@ -35,6 +35,7 @@ from toolyard.gateway.protocols.responses.client_request import (
     parse_request,
     read_turn,
     strip_chat_headers,
+    without_tools,
 )
 from toolyard.gateway.protocols.responses.forwarded import pass_on
 from toolyard.gateway.protocols.responses.input_items import (
@@ -428,9 +429,8 @@ def _name_items(response: str, items: list[JsonObject]) -> list[JsonObject]:
 
 def _to_chat(sent: ClientRequest, asked: ResponsesRequest) -> ClientRequest:
     turn = read_turn(sent.body, sent.headers)
-    no_tools: JsonObject = {EXTENSION: {"offer": OfferMode.NONE}} if turn.is_side else {}
     return ClientRequest(
-        asked.body | no_tools,
+        without_tools(asked.body) if turn.is_side else asked.body,
         caller=sent.caller,
         headers=strip_chat_headers(sent.headers),
         show=Show.EVENTS,
