@@ -971,6 +971,9 @@ PLACEHOLDERS: Final = _now(
      "GET /v1/prompts lists prompts, problems and names that nothing fills, and POST /v1/prompts/fill shows a result."),
     ("console:prompts", "console.md#prompts",
      "The page of prompts lists what is in files, with problems and names that nothing fills, and tries a message."),
+    ("console:vcp", "console.md#a-vcptoolbox-installation",
+     ("The page of an installation shows what becomes of each part of it and what its plugins may reach together, and "
+      "one yes allows them as they were shown.")),
     ("assistant:models", "prompts.md#assistants-as-models",
      ("Clients see the assistants of their key and those in files as models, and an assistant named as model brings "
       "its prompt, model and options.")),
@@ -2200,6 +2203,9 @@ INTEROP: Final = _now(
       "file cannot be opened, and everything around it can.")),
     ("vcp:check", "vcp.md#what-is-used-in-place",
      "toolyard vcp check says of each plugin, variable, agent, schedule, key and client what becomes of it, and why."),
+    ("http:installation", "vcp.md#one-decision, http.md#administration",
+     ("GET /v1/installation is the review of an installation, and POST /v1/installation/allow approves its plugins as "
+      "shown; a change in between needs another look.")),
     ("vcp:dependencies", "vcp.md#what-plugins-need",
      ("Packages, native modules and programs that a plugin needs are named before its first call, and what can be "
       "installed is installed in the home.")),

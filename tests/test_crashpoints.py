@@ -13,14 +13,14 @@ SOURCE = Path(__file__).parents[1] / "src/toolyard"
 MODULES = {file.relative_to(SOURCE).as_posix(): ast.parse(file.read_text("utf-8")) for file in SOURCE.rglob("*.py")}
 NO_POINT = {
     "cli/detach.py": "it leaves the terminal; there is no state yet",
-    "cli/serve.py": "files of an example, which a start that was cut off leaves for the next one to make",
+    "cli/commands/serve.py": "files of an example, which a start that was cut off leaves for the next one to make",
     "confinement/": "it starts processes for plugins/process/cold_starter.py and others, which have points",
     "engine/assistants.py": "each change is one transaction of one record, after which nothing follows",
     "engine/responses.py": "each change is one transaction of one record; its turn has points, and tests of its own",
     "engine/recovery.py": "it commits through tasks, schedules, approvals and the journal",
     "gateway/": "a chat that is cut off is told so by its client; its calls are in the journal",
     "hosts/": "killed workers have a test of their own, with processes of their own",
-    "importing/": "what it writes it can write again",
+    "importing.py": "what it writes it can write again",
     "plugins/process/children.py": "it starts the guardian, between plugin.spawned and plugin.adopted",
     "plugins/process/guardian_main.py": "the host is gone already; the task whose ports it serves has tests of its own",
     "plugins/mcp/": "they are started by plugins/process/cold_starter.py",

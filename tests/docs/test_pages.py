@@ -99,7 +99,7 @@ def test_every_message_of_the_troubleshooting_page_is_one_that_toolyard_says() -
     messages = [line for block in _fences(_read("troubleshooting.md"), "text") for line in block.splitlines()]
     setup = (ROOT / "scripts/setup").read_text("utf-8")
     templates = [call.template for call in CALLS]
-    for file in (ROOT / "src/toolyard/cli").glob("*.py"):
+    for file in (ROOT / "src/toolyard/cli").rglob("*.py"):
         templates += _read_templates(ast.parse(file.read_text("utf-8")))
     assert len(messages) > 20
     known = [message for message in messages if any(_match_template(template, message) for template in templates)]

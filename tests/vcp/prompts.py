@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
-from toolyard.gateway.ports import PromptRequest
+from toolyard.gateway.chat_ports import PromptRequest
 from toolyard.protocol.json import Json
 from toolyard.protocol.records.task_record import Task
 from toolyard.vcp.prompt_files import PromptFiles

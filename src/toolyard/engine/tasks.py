@@ -25,8 +25,8 @@ from toolyard.engine.cancellation import uncancellable
 from toolyard.engine.clock import Clock
 from toolyard.engine.journal import searchable_text
 from toolyard.errors import StorageError
-from toolyard.liveness import process_start_time
 from toolyard.message import Message, to_fields
+from toolyard.process_numbers import process_start_time
 from toolyard.protocol.envelope import ErrorCode, Failure, Reason
 from toolyard.protocol.json import Json, JsonObject
 from toolyard.protocol.mask import MASK

@@ -23,12 +23,12 @@ from toolyard.engine.cancellation import uncancellable
 from toolyard.engine.idempotency import Started, StoredResponse
 from toolyard.engine.turns import REPEATED_S, Turns, TurnState
 from toolyard.gateway.assistant_models import AssistantModels
+from toolyard.gateway.chat_ports import PromptSources
 from toolyard.gateway.chat_prompt import FilledPrompt, fill_prompt
-from toolyard.gateway.client_request import ChatOptions, ClientRequest, parse_options
+from toolyard.gateway.chat_request import ChatOptions, ClientRequest, parse_options
 from toolyard.gateway.faults import ChatFailed, ChatFault, bad_request, changed_history, server_stopping
 from toolyard.gateway.offer import estimate_request
 from toolyard.gateway.offer_policy import OfferPolicy, split_alias
-from toolyard.gateway.ports import PromptSources
 from toolyard.gateway.protocols.chat import CHAT, ChatRendering, ChatWriter
 from toolyard.gateway.providers.contact import Contact
 from toolyard.gateway.providers.upstreams import Upstreams

@@ -16,7 +16,7 @@ from typing import Final
 from toolyard.gateway.faults import ChatFault
 from toolyard.protocol.content import Media
 from toolyard.protocol.json import Json, JsonObject
-from toolyard.protocol.request_text import neutralise
+from toolyard.protocol.requests.scanner import neutralise
 from toolyard.storage.media_store import TYPES
 
 MAX_DATA_URL: Final = 16 * 1024  # characters

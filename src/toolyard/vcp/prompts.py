@@ -22,13 +22,13 @@ from enum import StrEnum
 from typing import Final
 from zoneinfo import ZoneInfo
 
+from toolyard.gateway.chat_ports import InstalledPrompt, PromptRequest
 from toolyard.gateway.chat_prompt import MAX_GROWTH, SYSTEM, prompt_too_long
-from toolyard.gateway.ports import InstalledPrompt, PromptRequest
 from toolyard.protocol.envelope import Failure
 from toolyard.protocol.json import Json, JsonObject
 from toolyard.protocol.records.task_record import Task, write_result
-from toolyard.protocol.request_text import neutralise
 from toolyard.protocol.requests.marks import START
+from toolyard.protocol.requests.scanner import neutralise
 from toolyard.vcp.bridge.connection import BridgeError
 from toolyard.vcp.dynamic_tools import ListedTool, write_dynamic_tools
 from toolyard.vcp.folds import Similarity

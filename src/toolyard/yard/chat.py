@@ -10,11 +10,11 @@ from toolyard.engine.assistants import Assistants
 from toolyard.engine.clock import Clock, SystemClock
 from toolyard.engine.registry import Registry
 from toolyard.gateway.assistant_models import AssistantModels
+from toolyard.gateway.chat_ports import InstalledPrompt, PendingApproval, PromptRequest, PromptSources, ToolPort
 from toolyard.gateway.chats import Chat, ChatRules
 from toolyard.gateway.media_links import MediaLinks
 from toolyard.gateway.media_parts import MediaRefusals
 from toolyard.gateway.offer_policy import OfferPolicy
-from toolyard.gateway.ports import InstalledPrompt, PendingApproval, PromptRequest, PromptSources, ToolPort
 from toolyard.gateway.providers.answer import Limits
 from toolyard.gateway.providers.contact import WatchedUpstream
 from toolyard.gateway.providers.upstream import HttpUpstream

@@ -202,8 +202,8 @@ class PluginSource:
 
     async def adopt(self, left: "Sequence[Task]") -> int:
         """Adopt the processes of tasks that outlived their host; return the number of adopted tasks."""
-        from toolyard.liveness import is_process_alive
         from toolyard.plugins.long_work.task_child import AdoptedChild
+        from toolyard.process_numbers import is_process_alive
 
         calls: dict[str, list[Task]] = {}
         for task in left:

@@ -18,7 +18,7 @@ from toolyard.protocol.json import JsonObject
 from toolyard.protocol.mask import Mask
 from toolyard.protocol.result_limits import Direction
 from toolyard.protocol.tool import Origin, Outcome, ToolCall
-from toolyard.tools.thread import in_thread
+from toolyard.tools.worker_thread import in_thread
 from toolyard.yard.state import Basis
 
 if TYPE_CHECKING:

@@ -17,15 +17,15 @@ from http import HTTPStatus
 from typing import Final
 
 from toolyard.engine.rules import PermissionRequest
+from toolyard.gateway.chat_ports import ToolPort
 from toolyard.gateway.faults import bad_request
-from toolyard.gateway.ports import ToolPort
 from toolyard.gateway.reply.chunks import read_text
 from toolyard.message import Message, add_hint, read_hint
 from toolyard.protocol.content import Media
 from toolyard.protocol.envelope import Envelope, Status
 from toolyard.protocol.json import Json, JsonObject
 from toolyard.protocol.records.assistant_record import Mode
-from toolyard.protocol.request_text import neutralise
+from toolyard.protocol.requests.scanner import neutralise
 from toolyard.protocol.tool import Outcome, ToolCall, ToolSpec
 
 AT_ONCE: Final = 8

@@ -14,9 +14,9 @@ from typing import Final, Protocol
 
 from toolyard.engine.idempotency import StoredResponse
 from toolyard.engine.turns import REPEATED_S
-from toolyard.gateway.client_request import CHAT_HEADER
+from toolyard.gateway.chat_ports import PendingApproval
+from toolyard.gateway.chat_request import CHAT_HEADER
 from toolyard.gateway.faults import ChatFailed, ChatFault
-from toolyard.gateway.ports import PendingApproval
 from toolyard.gateway.sse import KEEP_ALIVE
 from toolyard.gateway.turns.turn_events import End, Failed, Gap, TurnEvent
 from toolyard.gateway.turns.turn_log import Entry, LogReader, TurnLog

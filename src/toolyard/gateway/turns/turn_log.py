@@ -54,7 +54,7 @@ from types import TracebackType
 from typing import Final, NamedTuple
 
 from toolyard.engine.turns import REPEATED_S
-from toolyard.gateway.ports import PendingApproval
+from toolyard.gateway.chat_ports import PendingApproval
 from toolyard.gateway.reply.chunks import Chunk, Head
 from toolyard.gateway.sse import END, event_of
 from toolyard.gateway.turns.turn import Turn

@@ -16,9 +16,9 @@ from urllib.parse import quote, urlencode, urlsplit
 
 from toolyard.crashpoint import crashpoint
 from toolyard.errors import ServerUnreachable, ToolyardError
-from toolyard.liveness import is_process_alive, process_start_time
 from toolyard.message import Message
 from toolyard.own_command import FOR_DEFAULT_HOME, OwnCommand
+from toolyard.process_numbers import is_process_alive, process_start_time
 from toolyard.web.security.owner_key import read_owner_key
 
 if TYPE_CHECKING:

@@ -30,8 +30,8 @@ from typing import ClassVar, Final
 
 import orjson
 
+from toolyard.gateway.chat_ports import PendingApproval
 from toolyard.gateway.faults import ChatFailed, ChatFault
-from toolyard.gateway.ports import PendingApproval
 from toolyard.gateway.protocols.chat import COME_BACK, beginning_gone
 from toolyard.gateway.protocols.messages.conversation import SERVER
 from toolyard.gateway.protocols.messages.errors import error_object

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from toolyard.gateway.client_request import EXTENSION, OFFER_HEADER
+from toolyard.gateway.chat_request import EXTENSION, OFFER_HEADER
 from toolyard.gateway.faults import bad_request
 from toolyard.gateway.offer_policy import ALIASES, split_alias
 from toolyard.gateway.protocols.messages.conversation import (

@@ -28,8 +28,8 @@ from collections.abc import Callable, Mapping
 from http import HTTPStatus
 from typing import Final
 
+from toolyard.gateway.chat_ports import PendingApproval
 from toolyard.gateway.faults import OVERFLOW, ChatFault
-from toolyard.gateway.ports import PendingApproval
 from toolyard.gateway.protocols.chat_body import as_object, objects
 from toolyard.gateway.protocols.responses.input_items import LABEL, approval_of, request_id, seal_summary
 from toolyard.gateway.protocols.responses.output_items import Emit, OutputWriter

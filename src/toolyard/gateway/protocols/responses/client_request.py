@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 
 import orjson
 
-from toolyard.gateway.client_request import CHAT_HEADER, EXTENSION, SHOW_HEADER
+from toolyard.gateway.chat_request import CHAT_HEADER, EXTENSION, SHOW_HEADER
 from toolyard.gateway.faults import bad_request
 from toolyard.gateway.offer_policy import split_alias
 from toolyard.gateway.protocols.chat_body import as_list, as_object, objects

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
+from toolyard.gateway.chat_ports import PendingApproval
 from toolyard.gateway.faults import ChatFailed, ChatFault
-from toolyard.gateway.ports import PendingApproval
 from toolyard.gateway.protocols.chat_body import as_object, objects
 from toolyard.gateway.protocols.responses.client_answer import ResponseWriter
 from toolyard.gateway.protocols.responses.client_request import ResponsesRequest

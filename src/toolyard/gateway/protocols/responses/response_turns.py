@@ -19,8 +19,8 @@ from toolyard.engine.approvals import Approvals
 from toolyard.engine.clock import Clock
 from toolyard.engine.ownership import IsAlive, is_owner_alive
 from toolyard.engine.responses import MAX_CHAIN, OPEN, KeptResponse, KeptResponses, ResponseState
+from toolyard.gateway.chat_request import EXTENSION, OFFER_HEADER, ClientRequest
 from toolyard.gateway.chats import Chat
-from toolyard.gateway.client_request import EXTENSION, OFFER_HEADER, ClientRequest
 from toolyard.gateway.faults import ChatFailed, ChatFault, bad_request
 from toolyard.gateway.native_requests import is_plain, make_outgoing
 from toolyard.gateway.offer_policy import split_alias

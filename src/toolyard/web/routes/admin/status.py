@@ -28,8 +28,8 @@ from toolyard.protocol.tool import ToolSpec
 from toolyard.storage.backup_archive import back_up
 from toolyard.storage.sqlite import SqliteStore
 from toolyard.storage.state_file import STATE, measure_used_bytes
+from toolyard.web.answers import json_response
 from toolyard.web.feed import Feed
-from toolyard.web.responses import json_response
 from toolyard.web.routes.admin.setup import is_first_run
 from toolyard.web.routes.plugins.plugin_details import to_row_json
 from toolyard.web.routing import Routes

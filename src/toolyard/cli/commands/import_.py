@@ -10,7 +10,7 @@ import click
 from toolyard.cli.common_options import CommandGroup, CommonOptions, common_options, complete_folders, print_json
 from toolyard.cli.table import print_table
 from toolyard.hosts.open_yard import open_yard
-from toolyard.importing.vcp import ImportReport, Item, VcpImport
+from toolyard.importing import ImportReport, Item, VcpImport
 from toolyard.protocol.manifests.safe_text import escape_unprintable
 from toolyard.vcp.installation import Installation, read_installation
 

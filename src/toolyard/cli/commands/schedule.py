@@ -5,7 +5,7 @@ import sys
 
 import click
 
-from toolyard.cli.audit import cli_actor
+from toolyard.cli.commands.audit import cli_actor
 from toolyard.cli.common_options import CommandGroup, CommonOptions, common_options, print_json
 from toolyard.cli.completion import complete_tools
 from toolyard.cli.local_call import make_call, parse_tool_pairs

@@ -11,17 +11,17 @@ from collections.abc import Sequence
 
 import click
 
-from toolyard.cli.audit import record_action
+from toolyard.cli.commands.audit import record_action
 from toolyard.cli.common_options import CommandGroup, CommonOptions, common_options, complete_folders, print_json
 from toolyard.cli.table import print_table
 from toolyard.config import Config
 from toolyard.errors import ToolyardError, UsageError
-from toolyard.plugins.package.plugin import Origin, Plugin
-from toolyard.plugins.package.review import PluginReview
+from toolyard.plugins.package.plugin import Origin
 from toolyard.protocol.manifests.safe_text import escape_unprintable
-from toolyard.vcp.check import Finding, Part, Verdict, check_installation, list_needs
+from toolyard.vcp.check import Finding, Part, Verdict
 from toolyard.vcp.dependencies import install_needs
 from toolyard.vcp.installation import read_installation
+from toolyard.yard.vcp_review import InstallationReview, allow_installation, review_installation
 from toolyard.yard.yard import Yard
 
 
@@ -75,31 +75,31 @@ def load_installation_config(common: CommonOptions, folder: str | None) -> Confi
     return config
 
 
-async def _find(yard: Yard) -> tuple[Finding, ...]:
-    if yard.config.vcp is None:
+async def _review(yard: Yard) -> InstallationReview:
+    review = await asyncio.to_thread(review_installation, yard)
+    if review is None:
         raise UsageError("no installation is used in place")
-    plugins = yard.plugins.plugins.all
-    return await asyncio.to_thread(check_installation, read_installation(yard.config.vcp), plugins, yard.config.home)
+    return review
 
 
 async def _check(common: CommonOptions, folder: str | None) -> None:
     async with Yard(load_installation_config(common, folder)) as yard:
-        findings = await _find(yard)
-        root, command = str(yard.config.vcp), yard.config.own_command.for_home
+        review = await _review(yard)
+        root, command = str(review.root), yard.config.own_command.for_home
     if common.json:
-        print_json({"installation": root, "findings": [one.to_json() for one in findings]})
+        print_json({"installation": root, "findings": [one.to_json() for one in review.findings]})
         return
     for part in Part:
-        own = [one for one in findings if one.part is part]
+        own = [one for one in review.findings if one.part is part]
         if own:
             counts = Counter(one.verdict for one in own)
             click.echo(
                 f"\n{part} ({', '.join(f'{counts[verdict]} {verdict}' for verdict in Verdict if counts[verdict])})"
             )
             print_table(_group_rows(own), indent="  ")
-    if waiting := sum(one.waits for one in findings):
+    if waiting := len(review.waiting):
         click.echo(f"\n{waiting} plugins wait for your decision: {command.format('vcp allow', root)}")
-    if any(need.package for need in list_needs(findings)):
+    if review.needs:
         click.echo(f"To install what can be installed: {command.format('vcp install', root)}")
 
 
@@ -116,7 +116,7 @@ def _group_rows(findings: Sequence[Finding]) -> list[tuple[str, str]]:
 
 async def _install(common: CommonOptions, folder: str | None, *, yes: bool) -> None:
     async with Yard(load_installation_config(common, folder)) as yard:
-        needs = [need for need in list_needs(await _find(yard)) if need.package]
+        needs = (await _review(yard)).needs
         if needs and not common.quiet and not common.json:
             listed = ", ".join(f"{need.package} ({need.kind})" for need in needs)
             click.echo(f"To install in {yard.config.home}: {listed}")
@@ -126,8 +126,7 @@ async def _install(common: CommonOptions, folder: str | None, *, yes: bool) -> N
             if not click.confirm("Install them?", err=True):
                 raise ToolyardError("nothing was installed")
         problems = await asyncio.to_thread(install_needs, needs, yard.config.home, yard.plugins.find_python())
-        yard.plugins.plugins.refresh()
-        left = [need for need in list_needs(await _find(yard)) if need.package]
+        left = (await _review(yard)).needs
     done = len(needs) - len(left)
     if common.json:
         print_json({"installed": done, "left": [need.package for need in left], "problems": list(problems)})
@@ -141,45 +140,38 @@ async def _install(common: CommonOptions, folder: str | None, *, yes: bool) -> N
 
 async def _allow(common: CommonOptions, folder: str | None, *, yes: bool) -> None:
     async with Yard(load_installation_config(common, folder)) as yard:
-        source = yard.plugins
-        own = [plugin for plugin in source.plugins.all if plugin.origin is Origin.VCP]
-        waiting = [plugin for plugin in own if plugin.waits and plugin.fingerprint]
-        reviews = [source.review(plugin) for plugin in waiting if plugin.fingerprint and plugin.fingerprint.digest]
-        asks = sys.stdin.isatty() and not common.json
-        if reviews and not common.json and (not common.quiet or asks):
-            _print_reviews(own, reviews, yard.config.own_command.format("plugin allow NAME"))
-        if reviews and not yes and not asks:
+        review = await _review(yard)
+        asks, total = sys.stdin.isatty() and not common.json, len(review.waiting)
+        if review.waiting and not common.json and (not common.quiet or asks):
+            _print_review(review, yard.config.own_command.format("plugin allow NAME"))
+        if review.waiting and not yes and not asks:
             raise UsageError("nothing is approved: no terminal to ask on. Pass --yes to approve it as shown")
-        if reviews and not yes and not click.confirm(f"\nApprove these {len(reviews)} plugins?", err=True):
+        if review.waiting and not yes and not click.confirm(f"\nApprove these {total} plugins?", err=True):
             raise ToolyardError("nothing was approved")
-        for reviewed in reviews:
-            review = reviewed.review
-            source.allow(reviewed)
-            detail = {"fingerprint": review.digest, "folder": str(review.folder), "access": review.access.value}
-            await record_action(yard, "plugin.allowed", plugin=review.name, target=review.name, detail=detail)
-        source.plugins.refresh()
-        after = [plugin for plugin in source.plugins.all if plugin.origin is Origin.VCP]
+        await asyncio.to_thread(allow_installation, yard, review)
+        for one in review.waiting:
+            detail = {"fingerprint": one.review.digest, "folder": str(one.review.folder), "access": one.review.access}
+            await record_action(yard, "plugin.allowed", plugin=one.review.name, target=one.review.name, detail=detail)
+        after = [plugin for plugin in yard.plugins.plugins.all if plugin.origin is Origin.VCP]
     if common.json:
         states = {plugin.name: plugin.state.value for plugin in after}
-        print_json({"allowed": [reviewed.review.name for reviewed in reviews], "states": states})
+        print_json({"allowed": [one.review.name for one in review.waiting], "states": states})
     elif not common.quiet:
         ready = sum(plugin.may_run for plugin in after)
-        click.echo(f"Approved {len(reviews)} plugins; {ready} of {len(after)} may run.")
+        click.echo(f"Approved {total} plugins; {ready} of {len(after)} may run.")
 
 
-def _print_reviews(own: Sequence[Plugin], reviews: Sequence[PluginReview], command: str) -> None:
+def _print_review(review: InstallationReview, command: str) -> None:
     """Print what the plugins that wait for a decision may reach together, and what each has of it."""
-    reach: dict[str, list[str]] = {}
-    for reviewed in reviews:
-        option = next(one for one in reviewed.access if one.choice is reviewed.review.access)
-        for line in option.reach:
-            reach.setdefault(str(line), []).append(reviewed.review.name)
-    click.echo(f"{len(reviews)} of {len(own)} plugins wait for your decision. Together they may reach:\n")
-    print_table([(_describe_names(names, len(reviews)), escape_unprintable(line)) for line, names in reach.items()])
+    total = len(review.waiting)
+    click.echo(f"{total} of {len(review.plugins)} plugins wait for your decision. Together they may reach:\n")
+    print_table([(_describe_names(names, total), escape_unprintable(line)) for line, names in review.reach.items()])
     click.echo("\nSettings of the installation that each gets:\n")
-    rows = [(one.review.name, ", ".join(one.from_host)) for one in reviews if one.from_host]
+    rows = [(one.review.name, ", ".join(one.from_host)) for one in review.waiting if one.from_host]
+    if review.process_secrets:
+        rows.append(("VCPToolBox's process", ", ".join(review.process_secrets)))
     print_table([(escape_unprintable(name), escape_unprintable(keys)) for name, keys in rows])
-    changed = [(one.review.name, "; ".join(one.review.changed)) for one in reviews if one.review.changed]
+    changed = [(one.review.name, "; ".join(one.review.changed)) for one in review.waiting if one.review.changed]
     if changed:
         click.echo("\nChanged since they were approved:\n")
         print_table([(escape_unprintable(name), escape_unprintable(lines)) for name, lines in changed])

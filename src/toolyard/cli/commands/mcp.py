@@ -12,8 +12,8 @@ from typing import Any
 
 import click
 
-from toolyard.cli.audit import record_action
-from toolyard.cli.call import choose_server, run_in_daemon_thread
+from toolyard.cli.commands.audit import record_action
+from toolyard.cli.commands.call import choose_server, run_in_daemon_thread
 from toolyard.cli.common_options import CommandGroup, CommonOptions, common_options, print_json
 from toolyard.cli.table import print_table
 from toolyard.dialects.mcp_config import KEY, ServerDeclaration, parse_servers

@@ -5,9 +5,9 @@ import sys
 
 import click
 
+from toolyard.cli.commands.request import read_model_text
 from toolyard.cli.common_options import CommandGroup, CommonOptions, common_options, print_json
 from toolyard.cli.completion import complete_files
-from toolyard.cli.request import read_model_text
 from toolyard.protocol.replies.reply_prompt import Language, write_prompt
 from toolyard.protocol.reply import parse_reply
 from toolyard.render import DEFAULT_WIDTH, Target, render_parsed

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING
 import click
 
 from toolyard import __version__
+from toolyard.cli.commands.login import print_qr_code
 from toolyard.cli.common_options import Command, CommonOptions, common_options, complete_folders
-from toolyard.cli.login import print_qr_code
 from toolyard.cli.plugin_targets import warn_about_broken
 from toolyard.cli.server_options import ServeOptions, database_option, serve_options
 from toolyard.config import Config, find_home

@@ -14,7 +14,7 @@ from toolyard.message import Message
 from toolyard.protocol.envelope import ErrorCode, Failure
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.tool import Checkpoint, Result, ToolCall
-from toolyard.tools.thread import in_thread
+from toolyard.tools.worker_thread import in_thread
 from toolyard.workspace.changes.protected_paths import WriteAccess
 
 MAX_NAME_BYTES = 200  # of a file name that a caller or a server chose; it may still get a number

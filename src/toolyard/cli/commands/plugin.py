@@ -10,10 +10,10 @@ from typing import NamedTuple
 
 import click
 
-from toolyard.cli.audit import record_action
+from toolyard.cli.commands.audit import record_action
+from toolyard.cli.commands.plugin_author import lint_, new, run, test
 from toolyard.cli.common_options import CommandGroup, CommonOptions, common_options, json_text, print_json
 from toolyard.cli.completion import complete_files, complete_plugins
-from toolyard.cli.plugin_author import lint_, new, run, test
 from toolyard.cli.plugin_targets import find_plugin, format_problem
 from toolyard.cli.table import print_table
 from toolyard.dialects.tool_specs import to_function

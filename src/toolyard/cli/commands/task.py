@@ -6,7 +6,7 @@ import sys
 
 import click
 
-from toolyard.cli.call import CallRequest
+from toolyard.cli.commands.call import CallRequest
 from toolyard.cli.common_options import CommandGroup, CommonOptions, common_options, print_json
 from toolyard.cli.detach import print_answer, run_detached
 from toolyard.cli.records import (

@@ -4,7 +4,7 @@ import json
 
 import click
 
-from toolyard.cli.audit import cli_actor
+from toolyard.cli.commands.audit import cli_actor
 from toolyard.cli.common_options import CommandGroup, CommonOptions, common_options, print_json
 from toolyard.cli.completion import complete_tools
 from toolyard.cli.records import (

@@ -13,7 +13,7 @@ from typing import Any
 
 import click
 
-from toolyard.cli.call import StopSignals, parse_json_arguments
+from toolyard.cli.commands.call import StopSignals, parse_json_arguments
 from toolyard.cli.common_options import Command, CommonOptions, common_options, complete_folders, json_text, print_json
 from toolyard.cli.completion import complete_plugin_folders
 from toolyard.cli.local_call import list_task_ids, parse_tool_pairs, wait_for_tasks
