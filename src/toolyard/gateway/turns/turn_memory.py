@@ -26,7 +26,14 @@ from typing import Final
 import orjson
 
 from toolyard.gateway.reply.chunks import read_text
-from toolyard.gateway.tool_calls.rounds import CallKeys, Rounds, call_keys, drop_reasoning, fit_rounds
+from toolyard.gateway.tool_calls.rounds import (
+    CallKeys,
+    Rounds,
+    call_keys,
+    drop_reasoning,
+    drop_repeated_reasoning,
+    fit_rounds,
+)
 from toolyard.protocol.json import Json, JsonObject
 from toolyard.protocol.requests.marks import START
 
@@ -232,5 +239,5 @@ def _restore(stored: _StoredTurn, message: JsonObject, nonce: str | None, model:
     rounds, last_words = orjson.loads(text if nonce is None else text.replace(START, _start_with_nonce(nonce)))
     made: list[Json] = rounds if stored.model == model else [drop_reasoning(message) for message in rounds]
     if last_words or message.get("tool_calls"):
-        made.append({**message, "content": last_words})
+        made.append({**drop_repeated_reasoning(message, made), "content": last_words})
     return made

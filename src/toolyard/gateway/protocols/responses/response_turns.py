@@ -25,7 +25,7 @@ from toolyard.gateway.faults import ChatFailed, ChatFault, bad_request
 from toolyard.gateway.native_requests import is_plain, make_outgoing
 from toolyard.gateway.offer_policy import split_alias
 from toolyard.gateway.protocols.chat import CHAT
-from toolyard.gateway.protocols.responses.client_answer import ResponseWriter, find_start
+from toolyard.gateway.protocols.responses.client_answer import ResponseWriter, find_start, to_usage
 from toolyard.gateway.protocols.responses.client_request import (
     SESSION_HEADERS,
     TURN_HEADER,
@@ -393,7 +393,8 @@ class ResponseTurns:
             return answer
         response = json_value(answer.body)
         compacted: JsonObject = {"object": "response.compaction"}
-        compacted |= {key: response[key] for key in ("id", "created_at", "output", "usage")}
+        compacted |= {key: response[key] for key in ("id", "created_at", "output")}
+        compacted["usage"] = response["usage"] or to_usage({})
         return ClientAnswer(body=json_bytes(compacted))
 
     def _now(self) -> float:
