@@ -12,8 +12,10 @@ from tests.gateway.native_providers import Reply, ToolUse, scripted, using
 from tests.gateway.response_events import ask, check_events, get, parse_stream, post, stream
 from tests.gateway.serving import gateway, request
 from tests.gateway.upstream import Script, replies, says, streamed
-from toolyard.gateway.protocols.responses import response_turns
+from toolyard.gateway.chat_request import ClientRequest
+from toolyard.gateway.protocols.responses import response_turns, stored_responses
 from toolyard.gateway.protocols.responses.client_answer import ResponseWriter
+from toolyard.gateway.protocols.responses.client_request import parse_request
 from toolyard.gateway.turns.turn_events import Gap
 
 BLOCK = request(text="hello")
@@ -140,6 +142,31 @@ async def test_the_turns_of_a_conversation_follow_one_another(tmp_path: Path) ->
         sent = [[message["content"] for message in body["messages"]] for body in one.upstream.bodies]
     assert first["conversation"] == {"id": "c1"}
     assert sent == [["Hi"], ["Hi", "One.", "And?"], ["Other?"], ["Mine?"]]
+
+
+@pytest.mark.requirement("responses:conversation")
+async def test_a_request_that_failed_is_no_part_of_its_conversation(tmp_path: Path) -> None:
+    bad = Script([b'{"error": {"message": "no such model"}}'], status=404, kind="application/json")
+    async with gateway(tmp_path, [says("One."), bad, says("Two.")], served=True) as one:
+        await ask(one.url, {"input": "Hi", "conversation": "c1"})
+        await post(one.url, {"model": "m", "input": "And?", "conversation": "c1"})
+        await ask(one.url, {"input": "And?", "conversation": "c1"})
+        sent = [message["content"] for message in one.upstream.bodies[2]["messages"]]
+    assert sent == ["Hi", "One.", "And?"]
+
+
+@pytest.mark.requirement("responses:socket")
+def test_a_socket_remembers_no_conversation_that_is_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stored_responses, "MAX_HISTORY", 100)
+    session = stored_responses.Session()
+    sent = ClientRequest({"model": "m", "input": "Hi"}, caller="key:me")
+    asked = parse_request(sent.body)
+    done: dict[str, Any] = {"id": "resp_1", "status": "completed", "output": []}
+    session.remember(done, stored_responses.LoadedRequest(sent, asked, "", []))
+    assert (session.id, len(session.items)) == ("resp_1", 1)
+    long = parse_request({"model": "m", "input": "Hi" * 50})
+    session.remember({**done, "id": "resp_2"}, stored_responses.LoadedRequest(sent, long, "resp_1", asked.items))
+    assert (session.id, session.items) == ("", ())
 
 
 @pytest.mark.requirement("responses:background")
