@@ -1476,6 +1476,34 @@ export interface NewValues {
 export interface NoData {
 }
 
+export interface NodeList {
+  /** Whether nodes can connect. */
+  is_open: boolean;
+  data: Array<NodeRow>;
+}
+
+export interface NodeRow {
+  id: string;
+  /** What it is called here: its own name, with a number where two have one. */
+  name: string;
+  /** From where it is connected. */
+  address: string;
+  /** Since when, as Unix time. */
+  connected: number;
+  /** When its last message came. */
+  seen: number;
+  /** False while it waits for a review. */
+  allowed: boolean;
+  /** The names by which its tools are called. */
+  tools: Array<string>;
+  /** The placeholders to which it gives a value. */
+  placeholders: Array<string>;
+  /** The calls that run there. */
+  running: number;
+  /** Its tools that cannot be offered, and why. */
+  left_out: Record<string, string>;
+}
+
 /** The ways in which Toolyard's tools are offered to a model. */
 export type OfferMode = "auto" | "native" | "text" | "none";
 
@@ -2215,7 +2243,7 @@ export interface ScheduleTime {
   days?: number;
 }
 
-export type Scope = "chat" | "tools" | "approve" | "admin";
+export type Scope = "chat" | "tools" | "approve" | "node" | "admin";
 
 /** A message of the WebSocket `/ws`: `type` tells which data it has. */
 export type ServerEvent = CallEvent | CallProgressEvent | TaskStartedEvent | TaskProgressEvent | TaskEndedEvent | TaskPushedEvent | ScheduleEvent | ApprovalRequestedEvent | ApprovalEndedEvent | RuleAddedEvent | RuleRevokedEvent | ConversationChangedEvent | OwnedEvent | PluginChangedEvent | HostEvent | HostRefusalEvent | GapEvent;
@@ -3933,6 +3961,20 @@ export interface Operations {
       };
     };
     result: Blob;
+  };
+  /** List the connected nodes and their tools. */
+  "GET /v1/nodes": {
+    options: {};
+    result: NodeList;
+  };
+  /** Allow the tools of a node as they are now, where `node_review` is set. */
+  "POST /v1/nodes/{node_id}/allow": {
+    options: {
+      path: {
+        node_id: string;
+      };
+    };
+    result: NodeRow;
   };
   /** Return the console. */
   "GET /": {

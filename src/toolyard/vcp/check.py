@@ -152,8 +152,8 @@ _ADAPTED = {
     "API_URL": Message("set the model provider of Toolyard in its settings; plugins that ask it themselves get this"),
     "API_Key": Message("set the model provider of Toolyard in its settings; plugins that ask it themselves get this"),
     "CALLBACK_BASE_URL": Message("callbacks come to this server, each with a token of its own"),
-    "AdminUsername": Message("sign in to the console with a login link"),
-    "AdminPassword": Message("sign in to the console with a login link"),
+    "AdminUsername": Message("reads /admin_api/ only; sign in to the console with a login link"),
+    "AdminPassword": Message("reads /admin_api/ only; sign in to the console with a login link"),
 }
 
 
@@ -190,5 +190,5 @@ def _check_keys(there: Installation) -> Iterator[Finding]:
         if key:
             yield Finding(part=Part.KEY, name=name, verdict=Verdict.TAKEN, why=why)
     if there.vcp_key:
-        why = Message("connects to /VCPlog and /vcpinfo, and answers approvals there")
+        why = Message("connects nodes, and clients to /VCPlog and /vcpinfo, which answer approvals there")
         yield Finding(part=Part.CLIENT, name="VCP_Key", verdict=Verdict.TAKEN, why=why)

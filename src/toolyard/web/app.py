@@ -40,7 +40,7 @@ from toolyard.web.routes.chat import (
     replies,
     responses,
 )
-from toolyard.web.routes.plugins import installation, mcp_servers, plugin_install, plugins
+from toolyard.web.routes.plugins import installation, mcp_servers, nodes, plugin_install, plugins
 from toolyard.web.routing import DirectAnswers, Routes, route_first
 from toolyard.web.schemas.common import ErrorBody
 from toolyard.web.schemas.components import add_components, refer_to
@@ -159,6 +159,8 @@ def make_api(yard: Yard, parts: AppParts) -> FastAPI:
         health.router(yard, drain, metrics, parts.version, parts.clock),
         events.router(yard, parts.feed, access, parts.pushes),
         files.router(parts.links),
+        nodes.router(yard.nodes.nodes),
+        nodes.socket_router(yard.nodes.nodes, access.is_still_valid),
         pages.router(app),
         *(_make_chat_routers(parts.chat, parts.responses, parts, yard) if parts.chat and parts.responses else ()),
         *parts.more,

@@ -98,6 +98,7 @@ def _make_installed_prompts(
     yard: "Yard", root: Path, texts: PromptSources, printed: Callable[[], Mapping[str, str]], clock: Clock
 ) -> Callable[[PromptRequest], Awaitable[InstalledPrompt]]:
     """Return what fills requests with the prompts of an installation of VCPToolBox."""
+    from toolyard.dialects.vcp_nodes import NO_NODES
     from toolyard.vcp.dynamic_tools import ListedTool
     from toolyard.vcp.prompt_files import PromptFiles
     from toolyard.vcp.prompts import InstalledPrompts, PromptPorts
@@ -115,6 +116,7 @@ def _make_installed_prompts(
             if spec.prompt_text
         ],
         own=texts.own,
+        nodes=lambda: yard.nodes.nodes.write_list() if yard.nodes.nodes is not None else NO_NODES,
         port=lambda: str(yard.plugins.port),
         preprocess=yard.vcp.preprocess,
         similarity=Similarities(files, clock.monotonic, yard.mask.text).compare,

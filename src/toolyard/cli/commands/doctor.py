@@ -8,7 +8,7 @@ from dataclasses import asdict
 import click
 
 from toolyard.cli.common_options import Command, CommonOptions, common_options, print_json
-from toolyard.doctor import Check, CheckStatus, delete_lost_secrets, repair_state, run_checks
+from toolyard.doctor import Check, CheckStatus, check_nodes, delete_lost_secrets, repair_state, run_checks
 from toolyard.engine.clock import SystemClock
 from toolyard.errors import ServerUnreachable, ToolyardError
 from toolyard.web.server.running_server import find_home_server
@@ -73,3 +73,6 @@ def _check_server(common: CommonOptions) -> Iterator[Check]:
         )
     else:
         yield Check("server", CheckStatus.OK, f"process {server.pid} answers at {server.url}")
+        nodes = server.list_nodes()
+        if nodes["is_open"]:
+            yield from check_nodes(nodes["data"], common.own_command)

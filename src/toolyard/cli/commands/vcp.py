@@ -13,14 +13,16 @@ import click
 
 from toolyard.cli.commands.audit import record_action
 from toolyard.cli.common_options import CommandGroup, CommonOptions, common_options, complete_folders, print_json
-from toolyard.cli.table import print_table
+from toolyard.cli.records import format_age
+from toolyard.cli.table import print_rows, print_table
 from toolyard.config import Config
-from toolyard.errors import ToolyardError, UsageError
+from toolyard.errors import ServerUnreachable, ToolyardError, UsageError
 from toolyard.plugins.package.plugin import Origin
 from toolyard.protocol.manifests.safe_text import escape_unprintable
 from toolyard.vcp.check import Finding, Part, Verdict
 from toolyard.vcp.dependencies import install_needs
 from toolyard.vcp.installation import read_installation
+from toolyard.web.server.running_server import find_home_server
 from toolyard.yard.vcp_review import InstallationReview, allow_installation, review_installation
 from toolyard.yard.yard import Yard
 
@@ -61,6 +63,45 @@ def install(common: CommonOptions, folder: str | None, yes: bool) -> None:
     Nothing is written into the installation. Their installers may run code of the packages.
     """
     asyncio.run(_install(common, folder, yes=yes))
+
+
+@command.command("nodes")
+@click.option("--allow", "allowed", metavar="NAME", help="First allow the tools of this node as they are now.")
+@common_options
+def nodes(common: CommonOptions, allowed: str | None) -> None:
+    """List the nodes that are connected to the running server, with their tools.
+
+    With the setting node_review, a node waits until it is allowed; one whose tools change waits again.
+    """
+    server = find_home_server(common.config())
+    if server is None:
+        raise ServerUnreachable(f"no server runs on this home: start one with '{common.own_command.format('serve')}'")
+    listed = server.list_nodes()
+    if allowed is not None:
+        node = next((one for one in listed["data"] if allowed in (one["name"], one["id"])), None)
+        if node is None:
+            names = ", ".join(one["name"] for one in listed["data"]) or "none"
+            raise UsageError(f"no node '{allowed}' is connected; connected: {names}")
+        server.allow_node(node["id"])
+        listed = server.list_nodes()
+    if common.json:
+        print_json(listed)
+    elif not listed["is_open"]:
+        click.echo("Nodes cannot connect: set vcp, or vcp_channels = true, in config.toml.")
+    elif not listed["data"]:
+        click.echo("No node is connected.")
+    else:
+        rows = [
+            (
+                escape_unprintable(one["name"]),
+                "allowed" if one["allowed"] else "waiting",
+                one["address"],
+                format_age(one["connected"]),
+                escape_unprintable(", ".join(one["tools"])),
+            )
+            for one in listed["data"]
+        ]
+        print_rows(("NODE", "STATE", "ADDRESS", "SINCE", "TOOLS"), rows)
 
 
 def load_installation_config(common: CommonOptions, folder: str | None) -> Config:

@@ -44,6 +44,7 @@ COME_BACK: Final = "\nOnce it is allowed, send the same request again within 10 
 class ChatRendering:
     is_streamed: bool
     keep_alive: ClassVar[bytes] = KEEP_ALIVE
+    hidden_events: ClassVar[tuple[type[TurnEvent], ...]] = ()
 
     def open_stream(self, log: TurnLog) -> Writer:
         return ChatWriter(is_streamed=log.is_streamed)

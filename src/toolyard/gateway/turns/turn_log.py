@@ -393,13 +393,20 @@ class LogReader:
         """Note that the client of this reader gets the whole answer."""
         self._log._change(Change.DELIVERED)
 
-    async def wait_for_event(self) -> TurnEvent | None:
-        """Return the next event without taking it, once it is there; None at the end."""
-        while self._log.cursor <= self.at and self._log.is_running:
-            self._log._news.clear()
-            await self._log._news.wait()
-        at = max(self.at, self._log._first)
-        return self._log._entries[at - self._log._first].event if self._log.cursor > at else None
+    async def wait_for_event(self, but: tuple[type[TurnEvent], ...] = ()) -> TurnEvent | None:
+        """Return the next event without taking it, ``but`` none of these kinds, once it is there; None at the end."""
+        log, at = self._log, self.at
+        while True:
+            while log.cursor <= at and log.is_running:
+                log._news.clear()
+                await log._news.wait()
+            at = max(at, log._first)
+            if log.cursor <= at:
+                return None
+            event = log._entries[at - log._first].event
+            if not isinstance(event, but):
+                return event
+            at += 1
 
     async def next(self) -> list[Entry]:
         """Return the next events; none at the end of the log. ``at`` is the cursor after them.

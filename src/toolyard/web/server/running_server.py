@@ -214,6 +214,14 @@ class ServerClient:
         """Return new login links: ``url``, ``remote_url``, ``remote_qr`` and ``expires_in``."""
         return self._request("POST", "/v1/login-links", {})[1]
 
+    def list_nodes(self) -> dict[str, Any]:
+        """Return the connected nodes: ``is_open`` and ``data``."""
+        return self._request("GET", "/v1/nodes", None)[1]
+
+    def allow_node(self, node: str) -> None:
+        """Allow the tools of a node as they are now; ``node`` is its id."""
+        self._request("POST", f"/v1/nodes/{quote(node, safe='')}/allow", {})
+
     def list_mcp_servers(self) -> dict[str, Any]:
         """Return the MCP servers and their current states: ``data`` and ``problems``."""
         return self._request("GET", "/v1/mcp/servers", None)[1]

@@ -16,7 +16,7 @@ from toolyard.gateway.protocols.responses.client_request import ResponsesRequest
 from toolyard.gateway.sse import DONE, KEEP_ALIVE
 from toolyard.gateway.turns.display import write_approvals
 from toolyard.gateway.turns.rendering import JsonAnswer, Writer
-from toolyard.gateway.turns.turn_events import Ended, Ending, TurnEvent
+from toolyard.gateway.turns.turn_events import Ended, Ending, ProviderRetried, TurnEvent
 from toolyard.gateway.turns.turn_log import Entry, TurnLog
 from toolyard.protocol.json import JsonObject, json_bytes
 
@@ -65,6 +65,7 @@ class ResponsesRendering:
     number: int = 0  # of this response among those of one turn
     after: int = -1  # the last event of the stream that the client has
     keep_alive: ClassVar[bytes] = KEEP_ALIVE
+    hidden_events: ClassVar[tuple[type[TurnEvent], ...]] = (ProviderRetried,)
 
     def open_stream(self, log: TurnLog) -> Writer:
         return _StreamWriter(self, log)
