@@ -1743,8 +1743,7 @@ CHAT: Final = _now(
      ("Of a turn 1 MiB is remembered, masked and without media, of all 1,000 turns and 32 MiB, for 24 hours, and a "
       "request grows by 8 MiB at most.")),
     ("memory:reasoning", "chat.md#what-the-model-remembers",
-     ("The reasoning behind a call comes back with the call, once if the client sends it too, but not to another "
-      "model.")),
+     "The reasoning behind a call comes back with the call, but not to another model."),
     ("window:fits", "chat.md#what-fits-the-model",
      ("Results that do not fit the context of the model are left out, the oldest first, each replaced by a line that "
       "names its call and says how to get it again; a result that does not fit alone is cut.")),

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from tests.fakes import FakeClock, bounded_work
 from tests.gateway.test_rounds import native_round
-from toolyard.gateway.tool_calls.rounds import drop_repeated_reasoning
 from toolyard.gateway.turns import turn_memory as kept
 from toolyard.gateway.turns.turn_memory import (
     DISTINCT,
@@ -82,19 +81,6 @@ def test_another_model_gets_the_rounds_without_the_reasoning_of_the_first(memory
     _, _, asked, *_ = memory.recall("key:me", conversation(), model="p/other").messages
     assert isinstance(asked, dict)
     assert asked.keys() == {"role", "content", "tool_calls"}
-
-
-@pytest.mark.requirement("memory:reasoning")
-def test_a_client_that_leaves_our_calls_out_and_sends_their_reasoning_back_has_it_once() -> None:
-    def think(at: int, index: int) -> dict[str, Any]:
-        return {"type": "reasoning.encrypted", "data": f"d{at}", "id": f"rs_{at}", "index": index}
-
-    call = {"id": "c2", "type": "function", "function": {"name": "f", "arguments": "{}"}}
-    rounds: list[Any] = [{"role": "assistant", "reasoning_details": [think(1, 0)], "reasoning_content": "Hm."}]
-    message: dict[str, Any] = {"role": "assistant", "tool_calls": [call], "reasoning_content": "Hm.\n\nAha."}
-    left = drop_repeated_reasoning({**message, "reasoning_details": [think(1, 0), think(2, 1)]}, rounds)
-    assert left == {**message, "reasoning_details": [think(2, 0)], "reasoning_content": "Aha."}
-    assert drop_repeated_reasoning(message, []) is message
 
 
 @pytest.mark.requirement("memory:rounds")

@@ -8,7 +8,6 @@ calls go with a message of their own, where every provider takes them.
 """
 
 import json
-from collections import Counter
 from collections.abc import Iterable
 from typing import Final
 
@@ -82,54 +81,6 @@ def _size(rounds: Rounds) -> int:
 def drop_reasoning(message: Json) -> Json:
     """Return a message without the reasoning that its model signed: another model refuses it."""
     return {key: message[key] for key in _COMMON_KEYS if key in message} if isinstance(message, dict) else message
-
-
-def drop_repeated_reasoning(message: JsonObject, rounds: list[Json]) -> JsonObject:
-    """Return a message of a client without the reasoning in our rounds: some send that back, and leave our calls out.
-
-    What is left keeps its place beside the text and the calls.
-    """
-    before = [one for one in rounds if isinstance(one, dict)]
-    known = Counter(_name_detail(detail) for one in before for detail in _list_details(one))
-    left: list[JsonObject] = []
-    gone: set[Json] = set()
-    for detail in _list_details(message):
-        if known[name := _name_detail(detail)]:
-            known[name] -= 1
-            gone.add(detail.get("index"))
-        else:
-            left.append(detail)
-    made = message
-    if gone:
-        made = {key: value for key, value in message.items() if key != "reasoning_details"}
-        made |= {"reasoning_details": [*_close_gaps(left, gone)]} if left else {}
-        made |= {"native": [*_close_gaps(natives, gone)]} if (natives := _list_details(message, "native")) else {}
-    text = read_text(message.get("reasoning_content"))
-    for thought in filter(None, (read_text(one.get("reasoning_content")) for one in before)):
-        text = text.removeprefix(thought).lstrip("\n")
-    if text != read_text(message.get("reasoning_content")):
-        made = {key: value for key, value in made.items() if key != "reasoning_content"}
-        made |= {"reasoning_content": text} if text else {}
-    return made
-
-
-def _list_details(message: JsonObject, key: str = "reasoning_details") -> list[JsonObject]:
-    details = message.get(key)
-    return [detail for detail in details if isinstance(detail, dict)] if isinstance(details, list) else []
-
-
-def _name_detail(detail: JsonObject) -> tuple[Json, ...]:
-    """Return what tells one piece of reasoning from another."""
-    return tuple(str(detail.get(key)) for key in ("type", "id", "text", "summary", "data", "signature"))
-
-
-def _close_gaps(details: list[JsonObject], gone: set[Json]) -> list[JsonObject]:
-    """Return pieces with the numbers that they have without those that are gone."""
-    places = [at for at in gone if isinstance(at, int)]
-    return [
-        {**one, "index": at - sum(place < at for place in places)} if isinstance(at := one.get("index"), int) else one
-        for one in details
-    ]
 
 
 def list_calls(message: Json) -> list[JsonObject]:

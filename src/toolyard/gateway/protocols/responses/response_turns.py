@@ -4,7 +4,7 @@ A response is a rendering of the log of one turn, from its beginning or from whe
 approval. It is stored once somebody has its end (``stored_responses``): the client that reads it, or, of one in the
 background, this module, which listens to its log.
 
-A background response whose host has died is continued from the calls that are stored (``engine.turns``), once.
+A background response whose host has died is continued from the calls that are stored (``engine.chats.turns``), once.
 """
 
 from collections.abc import AsyncGenerator, Mapping
@@ -15,9 +15,9 @@ from typing import Final
 from uuid import uuid4
 
 from toolyard.engine.approvals import Approvals
+from toolyard.engine.chats.responses import OPEN, KeptResponse, KeptResponses, ResponseState
 from toolyard.engine.clock import Clock
 from toolyard.engine.ownership import IsAlive, is_owner_alive
-from toolyard.engine.responses import OPEN, KeptResponse, KeptResponses, ResponseState
 from toolyard.gateway.chat_request import EXTENSION, OFFER_HEADER, ClientRequest
 from toolyard.gateway.chats import Chat
 from toolyard.gateway.faults import ChatFailed, ChatFault, bad_request
@@ -34,11 +34,7 @@ from toolyard.gateway.protocols.responses.client_request import (
     without_tools,
 )
 from toolyard.gateway.protocols.responses.forwarded import pass_on
-from toolyard.gateway.protocols.responses.input_items import (
-    COMPACTION_TRIGGER,
-    approval_of,
-    list_items,
-)
+from toolyard.gateway.protocols.responses.input_items import COMPACTION_TRIGGER, approval_of, list_items
 from toolyard.gateway.protocols.responses.rendering import ResponsesRendering, first_response_id, response_id
 from toolyard.gateway.protocols.responses.stored_responses import LoadedRequest, Session, StoredResponses
 from toolyard.gateway.turns.display import Show

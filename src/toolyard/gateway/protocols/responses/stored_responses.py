@@ -7,7 +7,7 @@ import asyncio
 from dataclasses import dataclass, replace
 from typing import Final
 
-from toolyard.engine.responses import MAX_CHAIN, MAX_HISTORY, OPEN, KeptResponse, KeptResponses
+from toolyard.engine.chats.responses import MAX_CHAIN, MAX_HISTORY, OPEN, KeptResponse, KeptResponses
 from toolyard.gateway.chat_request import ClientRequest
 from toolyard.gateway.faults import ChatFailed, bad_request
 from toolyard.gateway.protocols.chat_body import objects

@@ -1,0 +1,1 @@
+"""Stored parts of chats: conversations, assistants, prompts, turns, responses, the answers of idempotent requests."""
