@@ -1863,6 +1863,15 @@ OFFER: Final = _now(
     ("offer:limits", "offering.md#which-tools",
      ("No offer has more than 128 tools or 16,000 tokens; built-in tools come first, then the others by name, and what "
       "is left out is named in a warning and in the record of the chat.")),
+    ("search:offer", "offering.md#tool-search",
+     ("With many tools a chat is offered those that are always on, a search and a way to call what it finds; that is "
+      "decided at the first request of a conversation, and stays.")),
+    ("search:call", "offering.md#tool-search",
+     ("A tool that was found, or is called by its own name, runs with its own schema, rules and approval; one that the "
+      "chat may not use is neither found nor run.")),
+    ("search:rank", "tools.md#toolsearch",
+     ("Tools are found by rare words of names, descriptions, parameters and examples, in English and Chinese; an exact "
+      "name always stands first.")),
     ("offer:tokens", "offering.md#which-tools",
      "The native offer of the shipped tools takes at most 3,000 o200k tokens; the estimate is never too low for it."),
     ("offer:bounds", "offering.md#which-tools",
@@ -2201,6 +2210,10 @@ INTEROP: Final = _now(
     ("confinement:views", "vcp.md#settings-and-keys",
      ("A program reads a view in place of a file that holds what it must not see; where nothing can be mounted, that "
       "file cannot be opened, and everything around it can.")),
+    ("docs:vcp-walk", "vcp.md#the-first-chat",
+     "Typed from the page, an owner comes in three minutes from --vcp to a chat in which an agent writes its diary."),
+    ("vcp:provider", "vcp.md#the-first-chat",
+     "While the settings name no model provider, it is that of the installation."),
     ("vcp:check", "vcp.md#what-is-used-in-place",
      "toolyard vcp check says of each plugin, variable, agent, schedule, key and client what becomes of it, and why."),
     ("http:installation", "vcp.md#one-decision, http.md#administration",
@@ -2225,6 +2238,8 @@ INTEROP: Final = _now(
      "A tree is run by one server, unless its owner starts it beside VCPToolBox, which then keeps the timers."),
     ("vcp:same-answers", "vcp.md#what-is-used-in-place",
      "The stdio and static plugins of a real installation answer in place as they do in VCPToolBox."),
+    ("vcp:load", "vcp.md#compared-with-vcptoolbox",
+     "Of the plugins of a real installation, no call is lost with 8 and with 32 at the same time."),
     ("vcp:bridge:call", "vcp.md#plugins-in-vcptoolboxs-process",
      ("A plugin that lives in VCPToolBox's process is a tool like any other: found, permitted, timed, journalled and "
       "cancelled, with its own result or error.")),
