@@ -1,8 +1,8 @@
 """A result as a model reads it, the same in native calls, request blocks and MCP.
 
 The text comes first and says what happened; then comes what it does not carry, each fact once: the lines of a listing,
-the text that was read, the data of a plugin as compact JSON. Nothing that the model wrote itself comes back, and nothing
-that only programs use. A failure is its code and its text, which ends with the next step. The language is that of the
+the text that was read, the data of a plugin as compact JSON. Nothing that the model wrote itself comes back, nor what
+only programs use. A failure is its code and its text, which ends with the next step. The language is that of the
 conversation, where the host has the words in it.
 """
 
@@ -17,7 +17,6 @@ from toolyard.protocol.json import Json, JsonObject, json_bytes
 from toolyard.protocol.plugin_answers.plugin_content import is_repeated, is_written, to_pretty_json
 from toolyard.protocol.tool import Outcome, ToolCall
 from toolyard.protocol.tool_text import CHINESE, ENGLISH
-
 
 WriteJson = Callable[[Json], str]
 
@@ -73,7 +72,7 @@ def _list_result(tool: str, outcome: Outcome, language: str, write_json: WriteJs
 
 
 def _to_plain_part(part: Part, envelope: Envelope, text: str, write_json: WriteJson) -> Part:
-    """Return a part without the item that it was read from; one that repeats the text or the data in their form here."""
+    """Return a part; one that repeats the text or the data has their form."""
     if isinstance(part, Media):
         return part
     if part.text == envelope.text:
@@ -114,6 +113,8 @@ def _find_repeated(data: JsonObject, text: str) -> Json:
 def _drop_said(data: JsonObject, text: str) -> JsonObject:
     """Return the data without values that are the text, and without a result that the text begins with."""
     rest = {name: value for name, value in data.items() if not is_repeated(value, text)}
+    if all(str(task.get("task_id")) in text for task in _objects(rest.get("tasks"))):
+        rest.pop("tasks", None)  # the placeholders of what goes on in the background
     result = rest.get("result")
     if text.startswith(result) if isinstance(result, str) else is_written(result, text):
         del rest["result"]

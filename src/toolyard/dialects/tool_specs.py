@@ -84,8 +84,8 @@ def _to_mcp_tool(spec: ToolSpec) -> JsonObject:
 
 def annotations(spec: ToolSpec) -> JsonObject:
     """Return MCP's hints about the risk, where these differ from what a client assumes: that a tool does anything."""
-    reads = {"readOnlyHint": True} if spec.risk is Risk.READ else {}
-    return reads | ({} if spec.risk in (Risk.NETWORK, Risk.EXECUTE) else {"openWorldHint": False})
+    reads: JsonObject = {"readOnlyHint": True} if spec.risk is Risk.READ else {}
+    return reads if spec.risk in (Risk.NETWORK, Risk.EXECUTE) else {**reads, "openWorldHint": False}
 
 
 def input_schema(spec: ToolSpec) -> JsonObject:

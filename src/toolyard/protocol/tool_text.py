@@ -38,10 +38,12 @@ class _Words:
 
 _WORDS: Final = {
     ENGLISH: _Words(
-        parameters="Parameters:", signs="Parameters (* required):", example="Example:", required="required", colon=": ", command="command", batch="Several commands in one call are numbered and run in order",
+        parameters="Parameters:", signs="Parameters (* required):", example="Example:", required="required",
+        colon=": ", command="command", batch="Several commands in one call are numbered and run in order",
     ),
     CHINESE: _Words(
-        parameters="参数:", signs="参数（* 必需）:", example="调用示例:", required="必需", colon="：", command="命令", batch="一次执行多个命令：命令和参数加上相同的数字后缀，按顺序执行",
+        parameters="参数:", signs="参数（* 必需）:", example="调用示例:", required="必需", colon="：",
+        command="命令", batch="一次执行多个命令：命令和参数加上相同的数字后缀，按顺序执行",
     ),
 }  # fmt: skip
 _TYPES: Final = {

@@ -1,8 +1,9 @@
 """The cutting of a result that is too long for a model (002 §2).
 
 The *full* envelope is the tool's; the *shown* one is for a model. A result is measured by the text that a model would
-read. It is cut when that text has more than 2000 lines or 51200 bytes; exactly as many is not too many. The preview is a piece of the text itself, never re-escaped and never half a character. Pure: the caller
-stores the full result first, as JSON and as the text in pages, and passes the paths.
+read. It is cut when that text has more than 2000 lines or 51200 bytes; exactly as many is not too many. The preview
+is a piece of the text itself, never re-escaped and never half a character. Pure: the caller stores the full result
+first, as JSON and as the text in pages, and passes the paths.
 """
 
 from dataclasses import dataclass, replace

@@ -59,7 +59,7 @@ SPEC = ToolSpec(
         },
     ),
     splits_batches=True,
-    unlisted=("expected_hash",),
+    unlisted=("dry_run", "expected_hash"),
 )
 MANY = 100  # edits for which the notes cost less than looking for each, whatever the size of the text
 _MOST_NOTED = 4 * 1024 * 1024  # characters of a text, whose lines are then held one by one

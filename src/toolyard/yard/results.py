@@ -42,7 +42,9 @@ class Results:
     ) -> dict[str, Any]:
         """Encode an outcome in a dialect; ``shown`` encodes what a model would see instead of the full result.
 
-        ``language``: of the conversation with a model that reads it. ``codes`` adds the codes and the parameters of its sentences to an envelope, for clients that translate them.
+        ``language``: of the conversation with the model that reads it.
+
+        ``codes`` adds the codes and the parameters of its sentences to an envelope, for clients that translate them.
         What goes out over HTTP has no exact secret of the host and its plugins in it, shown or not.
         """
         require_dialect(dialect)

@@ -196,7 +196,7 @@ class _Content(TypedDict):
 
 
 def _to_content(job: Job, text: str, media: list[Json]) -> _Content:
-    """Return what the model reads: of a native call as its own message, and media apart, as every provider takes them."""
+    """Return what the model reads: of a native call its own message, and the media apart, as every provider takes it."""
     if job.native_id:
         native: JsonObject = {"role": "tool", "tool_call_id": job.native_id, "content": text}
         return _Content(native=native, content=media)

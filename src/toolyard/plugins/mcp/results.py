@@ -1,7 +1,7 @@
 """Convert a ``CallToolResult`` to a Result or a Failure.
 
-A server that answers in envelopes, as Toolyard itself does in ``_meta``, is taken at its word. Structured content is ``data``, and
-goes to MCP clients as it came. Texts that only repeat it are left out, so that a model reads it once.
+A server that answers in envelopes, as Toolyard itself does in ``_meta``, is taken at its word. Structured content is
+``data``, and goes to MCP clients as it came. Texts that only repeat it are left out, so that a model reads it once.
 """
 
 from dataclasses import replace
