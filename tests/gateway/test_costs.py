@@ -147,9 +147,7 @@ async def scene(place: Path) -> AsyncIterator[tuple[Server, Provider, list[Case]
     async with provider(answer) as upstream:
         settings = f'upstream_url = "{upstream.url}"\nupstream_key = "sk"\napproval_mode = "auto"\n'
         (place / "home/config.toml").write_text(settings)
-        config = load_config(
-            place / "project", place / "home", plugin_folders=(place / "plugins",), trusts_given=True
-        )
+        config = load_config(place / "project", place / "home", plugin_folders=(place / "plugins",), trusts_given=True)
         running = Server(config, ServerOptions(port=0))
         await running.start()
         try:

@@ -7,7 +7,6 @@ import subprocess
 import sys
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 import orjson
 import pytest
@@ -44,7 +43,7 @@ def test_the_shipped_tools_together_take_few_tokens_in_every_form(yard: Blocking
     assert len(offer.tools) == 14
     assert offer.tools == orjson.loads(offer.tools_json)
     assert count_tokens(offer.tools_json.decode()) <= 2200
-    assert count_tokens(json.dumps(offer.tools)) <= 2300, "hardly more as Python writes them, with blanks"
+    assert count_tokens(json.dumps(offer.tools)) <= 2600, "a fifth more as Python writes them, with blanks"
     for language in ("en", "zh"):
         assert count_tokens(offers_of(yard).text(ALL, language).listing) <= 3500
     listed = yard.tools(dialect="mcp")

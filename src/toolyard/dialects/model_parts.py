@@ -6,8 +6,9 @@ only programs use. A failure is its code and its text, which ends with the next 
 conversation, where the host has the words in it.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, Final
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
+from itertools import groupby
+from typing import Any, Final, NamedTuple
 
 from toolyard.dialects.content_parts import list_findings, write_finding
 from toolyard.message import Message
@@ -43,6 +44,13 @@ def join_texts(parts: Iterable[Part]) -> str:
     return "\n".join(part.text for part in parts if isinstance(part, Text))
 
 
+class _Writer(NamedTuple):
+    """The lines that follow the text of a built-in tool, which are all that a model needs of data with such keys."""
+
+    keys: Set[str]
+    write: Callable[[Envelope], Iterator[str]]
+
+
 def _list_result(tool: str, outcome: Outcome, language: str, write_json: WriteJson) -> Iterator[Part]:
     if outcome.batch:
         for number, item in enumerate(outcome.batch, 1):
@@ -59,26 +67,26 @@ def _list_result(tool: str, outcome: Outcome, language: str, write_json: WriteJs
             yield Text(text)
         kept = {reference.get("path") for reference in _objects(envelope.data.get(extras.content_key))}
         for part in extras.parts:
-            yield _to_plain_part(part, envelope, text, write_json)
+            yield _to_plain_part(part, envelope, extras.content_key, text, write_json)
             if isinstance(part, Media) and is_stored_path(part.source) and part.source in kept:
                 yield Text(f"[{part.source}]")  # where the host keeps what a plugin made
         if extras.note:
             yield Text(extras.note.chinese if language == CHINESE and isinstance(extras.note, Message) else extras.note)
         yield from map(Text, map(write_finding, list_findings(envelope.data)))
-    elif (write := _WRITERS.get(tool)) and (lines := write(envelope)) is not None:
-        yield from map(Text, (text, *lines))
+    elif (writer := _WRITERS.get(tool)) and writer.keys & envelope.data.keys():
+        yield from map(Text, (text, *writer.write(envelope)))
     else:
         yield from map(Text, _write_data(text, envelope, write_json))
 
 
-def _to_plain_part(part: Part, envelope: Envelope, text: str, write_json: WriteJson) -> Part:
-    """Return a part; one that repeats the text or the data has their form."""
+def _to_plain_part(part: Part, envelope: Envelope, key: str, text: str, write_json: WriteJson) -> Part:
+    """Return a part; one that repeats the text or the data has their form. ``key``: of the parts in the data."""
     if isinstance(part, Media):
         return part
-    if part.text == envelope.text:
-        return Text(text)
-    repeated = _find_repeated(envelope.data, part.text)
-    return Text(part.text if repeated is None else write_json(repeated))
+    repeated = _find_repeated({name: value for name, value in envelope.data.items() if name != key}, part.text)
+    if repeated is not None:
+        return Text(write_json(repeated))
+    return Text(text) if part.text == envelope.text else part
 
 
 def _write_data(text: str, envelope: Envelope, write_json: WriteJson) -> Iterator[str]:
@@ -123,7 +131,7 @@ def _drop_said(data: JsonObject, text: str) -> JsonObject:
 
 def _write_entries(envelope: Envelope) -> Iterator[str]:
     """Yield the names of a folder, without the part of the path that the text says, and the size of each file."""
-    where = f"{envelope.context['path_resolved']}/"
+    where = f"{envelope.context.get('path_resolved')}/"
     for entry in _objects(envelope.data["entries"]):
         about = entry.get("size", "link" if entry["type"] == "link" else None)
         name = str(entry["path"]).removeprefix(where)
@@ -139,27 +147,30 @@ def _write_matches(envelope: Envelope) -> Iterator[str]:
     data = envelope.data
     yield from map(str, _list(data.get("files")))
     yield from (f"{count['file']}:{count['count']}" for count in _objects(data.get("counts")))
-    file, last = "", 0
-    for match in _objects(data.get("matches")):
-        lines = match["text"].split("\n")
-        shown = [(one["line"], "-", one["text"]) for one in match.get("before", ())]
-        shown += [(number, ":", line) for number, line in enumerate(lines, match["line"])]
-        shown += [(one["line"], "-", one["text"]) for one in match.get("after", ())]
-        if match["file"] != file:
-            yield f"\n{match['file']}" if file else str(match["file"])
-            file, last = match["file"], 0
-        elif len(shown) > len(lines) and shown[0][0] > last + 1:
+    for number, (file, matches) in enumerate(groupby(_objects(data.get("matches")), key=lambda match: match["file"])):
+        yield f"\n{file}" if number else str(file)
+        yield from _write_lines([*matches])
+
+
+def _write_lines(matches: list[dict[str, Any]]) -> Iterator[str]:
+    """Yield the lines of one file: ``12:text`` is a match, ``11-text`` stands beside one, ``--`` is a gap."""
+    lines: dict[int, str] = {}
+    for match in matches:
+        for beside in (*match.get("before", ()), *match.get("after", ())):
+            lines.setdefault(beside["line"], f"{beside['line']}-{beside['text']}")
+        lines |= {number: f"{number}:{line}" for number, line in enumerate(match["text"].split("\n"), match["line"])}
+    has_gaps = any(match.keys() & {"before", "after"} for match in matches)
+    last = min(lines)
+    for number in sorted(lines):
+        if has_gaps and number > last + 1:
             yield "--"
-        yield from (f"{number}{sign}{line}" for number, sign, line in shown if number > last)
-        last = max(last, shown[-1][0])
+        yield lines[number]
+        last = number
 
 
-def _write_change(envelope: Envelope) -> Iterator[str] | None:
-    """Return what a change has beside its text: further findings of the checkers, and the patch of a dry run."""
-    return _list_change(envelope.data) if "applied" in envelope.data else None
-
-
-def _list_change(data: JsonObject) -> Iterator[str]:
+def _write_change(envelope: Envelope) -> Iterator[str]:
+    """Yield what a change has beside its text: further findings of the checkers, and the patch of a dry run."""
+    data = envelope.data
     yield from map(write_finding, [*list_findings(data)][1:])  # the text has the first
     if data["applied"]:
         return
@@ -181,9 +192,9 @@ def _objects(value: Json) -> list[dict[str, Any]]:
 
 
 _CHANGING: Final = ("Write", "Replace", "Edit", "MultiEdit", "NotebookEdit", "NotebookEditCell", "ApplyPatch")
-_WRITERS: Final[Mapping[str, Callable[[Envelope], Iterator[str] | None]]] = {
-    "LS": _write_entries,
-    "Glob": _write_paths,
-    "Grep": _write_matches,
-    **dict.fromkeys((*_CHANGING, "FileOperator", "ServerFileOperator"), _write_change),
+_WRITERS: Final[Mapping[str, _Writer]] = {
+    "LS": _Writer({"entries"}, _write_entries),
+    "Glob": _Writer({"paths"}, _write_paths),
+    "Grep": _Writer({"matches", "files", "counts"}, _write_matches),
+    **dict.fromkeys((*_CHANGING, "FileOperator", "ServerFileOperator"), _Writer({"applied"}, _write_change)),
 }
