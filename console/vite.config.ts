@@ -29,7 +29,7 @@ function nameChunk({
 /** The built console is committed: running Toolyard needs no Node. `npm run build` writes it, `seal.mjs` hashes it. */
 export default defineConfig({
   oxc: { jsx: { runtime: "automatic", importSource: "preact" } },
-  base: "./", // the server puts its own address in front: see web/routes/pages.py
+  base: "./", // the server puts its own address in front: see web/routes/admin/pages.py
   plugins: [onlyWoff2],
   build: {
     outDir: "../src/toolyard/web/console",

@@ -1746,8 +1746,22 @@ CHAT: Final = _now(
     ("memory:text-form", "chat.md#what-the-model-remembers",
      "Native rounds are text in a request that carries no tools."),
     ("memory:bounded", "chat.md#what-the-model-remembers",
-     ("Of a turn 64 KiB are remembered, masked and without media, of all 1,000 turns and 16 MiB, for 24 hours, and a "
-      "request grows by 256 KiB at most.")),
+     ("Of a turn 1 MiB is remembered, masked and without media, of all 1,000 turns and 32 MiB, for 24 hours, and a "
+      "request grows by 8 MiB at most.")),
+    ("memory:reasoning", "chat.md#what-the-model-remembers",
+     "The reasoning behind a call comes back with the call, but not to another model."),
+    ("window:fits", "chat.md#what-fits-the-model",
+     ("Results that do not fit the context of the model are left out, the oldest first, each replaced by a line that "
+      "names its call and says how to get it again; a result that does not fit alone is cut.")),
+    ("window:prefix", "chat.md#what-fits-the-model",
+     ("Between two steps a request begins with the one before, byte by byte, and what was left out stays left out.")),
+    ("window:overflow", "chat.md#what-fits-the-model",
+     ("A request that its model finds too long is sent once more with less; if that is not possible, the client gets "
+      "the provider's own code and status, in every round.")),
+    ("window:rejects", "chat.md#what-fits-the-model",
+     "An overflow or missing reasoning does not switch a model to tools as text."),
+    ("window:marks", "providers.md#protocols",
+     "Conversations with tools have marks for Anthropic's cache, unless the client has set its own."),
     ("cli:chat", "chat.md#in-the-terminal", "toolyard chat holds a conversation in the terminal."),
     ("r:R70", "chat.md#faults, chat.md#tools",
      ("When the upstream drops in mid-stream the client gets an error and the end, never a made-up stop, and no "

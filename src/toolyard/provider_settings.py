@@ -22,6 +22,8 @@ MAX_FORMER_NAMES: Final = 20
 FORMER_NAMES: Final = "former_names"
 MAX_SECONDS: Final = 3600
 MAX_TOOL_ROUNDS: Final = 100
+MAX_WINDOW: Final = 100_000_000  # tokens
+MIN_WINDOW: Final = 1024
 KEY_MARK: Final = "{key}"
 TABLES: Final = ("headers", "query")  # fields that hold several texts by their names
 # Patterns are compiled by ``re`` when a provider is read: most commands read none.
@@ -57,6 +59,7 @@ class ProviderOptions:
     idle_seconds: float | None = None
     whole_seconds: float | None = None
     tool_rounds: int | None = None
+    context_window: int | None = None
     disabled: bool = False
 
     def __bool__(self) -> bool:
@@ -288,6 +291,12 @@ def _parse_rounds(value: object) -> int:
     return value
 
 
+def _parse_window(value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not MIN_WINDOW <= value <= MAX_WINDOW:
+        raise ValueError(Message("expected a whole number from {least} to {most}", least=MIN_WINDOW, most=MAX_WINDOW))
+    return value
+
+
 def _parse_disabled(value: object) -> bool:
     if not isinstance(value, bool):
         raise ValueError(Message("expected true or false"))
@@ -324,6 +333,7 @@ _OPTION_PARSERS: Mapping[str, Callable[[object], Any]] = {
     "idle_seconds": _parse_seconds,
     "whole_seconds": _parse_seconds,
     "tool_rounds": _parse_rounds,
+    "context_window": _parse_window,
     "disabled": _parse_disabled,
 }
 _OPTIONS = tuple(name for name in _OPTION_PARSERS if name != "protocol")  # of the provider without a name

@@ -27,7 +27,7 @@ from toolyard.settings import Settings
 from toolyard.storage import backup_archive
 from toolyard.tools import grep, ls, project_files, validation, web_fetch
 from toolyard.web import idempotency as idempotency_keys
-from toolyard.web.routes import responses_socket
+from toolyard.web.routes.chat import responses_socket
 from toolyard.web.security import keys, sessions
 from toolyard.web.server import health, listener
 from toolyard.workspace import document, folder_listing, safe_fetch

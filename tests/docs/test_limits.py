@@ -8,7 +8,7 @@ import pytest
 
 from tests.docs.limits import list_rows
 from toolyard.config import load_config
-from toolyard.web.routes.health import list_limits
+from toolyard.web.routes.admin.health import list_limits
 
 DOCS = Path(__file__).parents[2] / "docs"
 

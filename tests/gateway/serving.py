@@ -32,9 +32,9 @@ from toolyard.protocol.mask import Mask
 from toolyard.protocol.request_text import format_request
 from toolyard.protocol.tool import Checkpoint, Result, ToolCall
 from toolyard.web.idempotency import IdempotentRequests
-from toolyard.web.routes import chats as chat_routes
-from toolyard.web.routes import messages as message_routes
-from toolyard.web.routes import models, passthrough, responses
+from toolyard.web.routes.chat import chats as chat_routes
+from toolyard.web.routes.chat import messages as message_routes
+from toolyard.web.routes.chat import models, passthrough, responses
 from toolyard.web.routing import route_first
 from toolyard.web.security.scope import PRINCIPAL, Principal
 from toolyard.web.security.scope import Scope as KeyScope

@@ -61,18 +61,26 @@ def conversation(answer: str = ANSWER, question: str = QUESTION) -> list[Any]:
     ],
 )
 def test_the_rounds_and_the_models_own_words_take_the_place_of_the_answer(memory: TurnMemory, sent: Any) -> None:
-    memory.remember("key:me", turn())
-    recalled = memory.recall("key:me", conversation(sent))
+    memory.remember("key:me", turn(model="p/m"))
+    recalled = memory.recall("key:me", conversation(sent), model="p/m")
     call = {"id": "c1", "type": "function", "function": {"name": "LS", "arguments": '{"path": "."}'}}
     assert recalled.messages == [
         {"role": "system", "content": "Be kind."},
         {"role": "user", "content": QUESTION},
-        {"role": "assistant", "content": "I look.", "tool_calls": [call]},
+        {"role": "assistant", "content": "I look.", "tool_calls": [call], "reasoning_content": "Hm."},
         {"role": "tool", "tool_call_id": "c1", "content": "2 files"},
         {"role": "assistant", "content": "There are two files."},
         {"role": "user", "content": "And now?"},
     ]
     assert recalled.calls == {("c1", "LS")}
+
+
+@pytest.mark.requirement("memory:reasoning")
+def test_another_model_gets_the_rounds_without_the_reasoning_of_the_first(memory: TurnMemory) -> None:
+    memory.remember("key:me", turn(model="p/m"))
+    _, _, asked, *_ = memory.recall("key:me", conversation(), model="p/other").messages
+    assert isinstance(asked, dict)
+    assert asked.keys() == {"role", "content", "tool_calls"}
 
 
 @pytest.mark.requirement("memory:rounds")
@@ -201,13 +209,13 @@ def test_those_not_used_for_longest_go_first(
 @pytest.mark.requirement("memory:bounded")
 def test_a_request_grows_by_a_bound_and_the_newest_answers_come_first(memory: TurnMemory) -> None:
     messages: list[Any] = []
-    for number in range(8):
+    for number in range(10):
         long = [native_round(f"c{number}", "z" * (MAX_TURN - 1000))]
         memory.remember("key:me", turn(f"Answer {number}.", long))
         messages += conversation(f"Answer {number}.")
     made = memory.recall("key:me", messages)
     assert len(json.dumps(made.messages)) - len(json.dumps(messages)) <= MAX_ADDED
-    assert made.calls == {(f"c{number}", "LS") for number in (4, 5, 6, 7)}
+    assert made.calls == {(f"c{number}", "LS") for number in range(2, 10)}
 
 
 @pytest.mark.requirement("memory:bounded")

@@ -1,6 +1,7 @@
 """Chat requests as requests of the other protocols."""
 
-from typing import Any
+import json
+from typing import Any, Final
 
 import pytest
 
@@ -17,6 +18,7 @@ from toolyard.gateway.protocols.responses.provider_request import to_responses
 pytestmark = pytest.mark.requirement("protocols:provider-request")
 LOOK: Any = {"type": "function", "function": {"name": "Look", "parameters": {"type": "object", "properties": {}}}}
 PNG = "data:image/png;base64,iVBORw0KGgo="
+MARK: Final = {"cache_control": {"type": "ephemeral"}}
 
 
 def call(id_: str = "call_1", name: str = "Look", arguments: str = "{}") -> Any:
@@ -245,6 +247,20 @@ def test_a_block_of_a_client_in_the_system_prompt_stays_there() -> None:
     assert input_of(system, user())[0]["content"] == [{"type": "input_text", "text": "Be brief."}]
 
 
+@pytest.mark.requirement("window:marks")
+def test_a_conversation_with_tools_has_marks_for_the_cache_unless_its_client_has_set_them() -> None:
+    system = {"role": "system", "content": "Be brief."}
+    long = [message for _ in range(12) for message in (user(), {"role": "assistant", "content": "Yes."})]
+    made = to_messages(body(system, *long, user(), tools=[LOOK])).body
+    assert made["system"] == [{"type": "text", "text": "Be brief.", **MARK}]
+    messages: Any = made["messages"]
+    marked = [at for at, message in enumerate(messages) if "cache_control" in json.dumps(message)]
+    assert marked == [8, 24]
+    own = {"role": "user", "content": [{"type": "text", "text": "Hi.", **MARK}]}
+    assert json.dumps(to_messages(body(own, *long[1:], user(), tools=[LOOK])).body).count("cache_control") == 1
+    assert "cache_control" not in json.dumps(to_messages(body(system, user())).body)
+
+
 def test_fields_of_chat_become_those_of_messages() -> None:
     schema = {"type": "object"}
     made = to_messages(
@@ -264,7 +280,7 @@ def test_fields_of_chat_become_those_of_messages() -> None:
     assert made.body == {
         "model": "m",
         "max_tokens": 5,
-        "messages": [{"role": "user", "content": [{"type": "text", "text": "Hi."}]}],
+        "messages": [{"role": "user", "content": [{"type": "text", "text": "Hi.", **MARK}]}],
         "tools": [{"name": "Look", "input_schema": {"type": "object", "properties": {}}}],
         "tool_choice": {"type": "any", "disable_parallel_tool_use": True},
         "stop_sequences": ["x"],

@@ -161,7 +161,7 @@ async def test_every_message_of_the_document_comes_out_of_the_stream(server: Run
 
 @pytest.mark.requirement("s:S-52")
 async def test_a_stream_ends_with_its_key(server: RunningServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("toolyard.web.routes.backend_stream.POLL_S", 0.05)
+    monkeypatch.setattr("toolyard.web.routes.calls.backend_stream.POLL_S", 0.05)
     made = (await server.post("/v1/keys", {"name": "a back end", "scopes": ["admin"]})).json
     theirs = {"Authorization": f"Bearer {made['key']}"}
     async with (

@@ -20,7 +20,7 @@ from schemathesis.core.result import Ok
 from tests.web.conftest import RunningServer
 from toolyard.config import load_config
 from toolyard.message import read_catalogue
-from toolyard.web.routes.pages import FOLDER
+from toolyard.web.routes.admin.pages import FOLDER
 from toolyard.web.server.lifecycle import Server, ServerOptions
 
 EXAMPLES = 200 if os.environ.get("HYPOTHESIS_PROFILE") == "soak" else 5

@@ -18,8 +18,8 @@ from tests.waiting import wait_until
 from tests.web.conftest import HttpResponse, RunningServer, run_server
 from toolyard.plugins.package.review import plugin_to_json
 from toolyard.protocol.json import JsonObject
-from toolyard.web.routes import plugin_install
-from toolyard.web.routes.plugin_install import MAX_STAGED
+from toolyard.web.routes.plugins import plugin_install
+from toolyard.web.routes.plugins.plugin_install import MAX_STAGED
 from toolyard.web.security.scope import Scope
 
 CANARY = "canary-4f1d9e77c0"

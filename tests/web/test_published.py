@@ -11,7 +11,7 @@ import pytest
 
 from tests.fakes import FakeClock
 from tests.web.conftest import HttpResponse, RunningServer, run_server
-from toolyard.web.routes.published import parse_range
+from toolyard.web.routes.plugins.published import parse_range
 from toolyard.web.security.access import MAX_PER_ADDRESS
 from toolyard.web.server.lifecycle import ServerOptions
 

@@ -32,7 +32,7 @@ async def wait_for_pushes(running: RunningServer, id_: str, count: int) -> list[
 async def test_a_push_is_kept_with_who_took_it_and_can_be_sent_again(
     tmp_path: Path, add_plugin: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("toolyard.web.routes.events.DELIVERY_S", 60.0)
+    monkeypatch.setattr("toolyard.web.routes.calls.events.DELIVERY_S", 60.0)
     add_plugin("Video", "", pluginType="asynchronous", webSocketPush=PUSH)
     async with run_server(tmp_path, settings=OPEN) as running:
         one = await start_pending(running)

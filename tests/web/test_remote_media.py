@@ -9,7 +9,7 @@ import pytest
 from aiohttp import web
 
 from tests.web.conftest import RunningServer, run_server
-from toolyard.web.routes import replies
+from toolyard.web.routes.chat import replies
 from toolyard.web.security.scope import Scope
 from toolyard.workspace.safe_fetch import SafeFetch
 

@@ -20,8 +20,8 @@ from toolyard.protocol.plugin_answers.plugin_result import read_plugin_result
 from toolyard.protocol.records.approval_record import APPROVAL
 from toolyard.protocol.store import Query
 from toolyard.protocol.tool import MAX_ARGUMENTS, Checkpoint, Result, ToolCall
-from toolyard.web.routes import tools as routes
-from toolyard.web.routes.tool_details import to_json, to_summary_json
+from toolyard.web.routes.calls import tools as routes
+from toolyard.web.routes.calls.tool_details import to_json, to_summary_json
 
 ERROR_FIELDS = {"message", "type", "code", "message_code", "message_params"}
 TEXT = {"Content-Type": "text/plain"}

@@ -15,7 +15,7 @@ from tests.plugins.folders import make_plugin
 from tests.web.conftest import RunningServer, run_server
 from tests.web.test_access import list_routes, read_cookie, sign_in
 from toolyard.protocol.json import MAX_VALUES
-from toolyard.web.routes.plugin_install import MAX_STAGED
+from toolyard.web.routes.plugins.plugin_install import MAX_STAGED
 from toolyard.web.security.request_body import MAX_FORM
 from toolyard.web.security.scope import Scope
 from toolyard.web.security.sessions import FILE

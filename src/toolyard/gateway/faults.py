@@ -83,9 +83,9 @@ class ChatFault:
         )
         return replace(
             self,
-            status=HTTPStatus.BAD_REQUEST,
+            status=self.status if self.is_overflow else HTTPStatus.BAD_REQUEST,
             message=message,
-            code=OVERFLOW if self.is_overflow else "tools_have_run",
+            code=self.code if self.is_overflow else "tools_have_run",
             type="invalid_request_error",
             own={},
             retry_after="",

@@ -11,6 +11,7 @@ from typing import Final
 from toolyard.gateway.faults import ChatFault, encode_request
 from toolyard.gateway.offer import NO_OFFER, Offer
 from toolyard.gateway.tool_calls.native_calls import Ownership
+from toolyard.gateway.tool_calls.rounds import CallKeys
 from toolyard.gateway.turns.display import Show
 from toolyard.protocol.json import Json, JsonObject
 from toolyard.protocol.records.assistant_record import ReplyForm
@@ -31,6 +32,7 @@ class ModelRequest:
     reply: ReplyForm = ReplyForm.TEXT  # of the answer
     offer: Offer = NO_OFFER  # our tools that are offered to its model
     owners: Ownership = Ownership()  # noqa: RUF009 it is frozen
+    calls: CallKeys = frozenset()  # our native calls in its messages
 
     @property
     def streams(self) -> bool:
@@ -40,6 +42,12 @@ class ModelRequest:
     def messages(self) -> list[Json]:
         messages = self.body.get("messages")
         return messages if isinstance(messages, list) else []
+
+    @property
+    def answer_tokens(self) -> int:
+        """The limit of the answer, as far as the client has said it."""
+        limits = (self.body.get(name) for name in (_USUAL, _OTHER))
+        return next((limit for limit in limits if isinstance(limit, int) and limit > 0), 0)
 
     def with_free_choice(self) -> JsonObject:
         """Return the body for a model that has made the call it had to make: it may answer now."""

@@ -216,12 +216,12 @@ def estimate_tokens(text: str) -> int:
 
 
 MEDIA_TOKENS: Final = 1500  # of a picture or a document, whose size is not looked at
-_DATA = re.compile(rb'"data:[^"]{100,}"|"[A-Za-z0-9+/=]{4000,}"')
+DATA: Final = re.compile(rb'"data:[^"]{100,}"|"[A-Za-z0-9+/=]{4000,}"')
 
 
 def estimate_request(body: JsonObject) -> int:
     """Return an upper estimate of the tokens of a chat request: its messages and its tools."""
-    raw, media = _DATA.subn(b'""', json_bytes([body.get("messages"), body.get("tools")]))
+    raw, media = DATA.subn(b'""', json_bytes([body.get("messages"), body.get("tools")]))
     return estimate_tokens(raw.decode()) + media * MEDIA_TOKENS
 
 

@@ -169,9 +169,19 @@ _CODES: Final = frozenset(
 _ABOUT_TOOLS: Final = re.compile(r"\btools?\b|\bfunctions?\b|tool[_ -](?:use|call|choice)|function[_ -]call", re.I)
 
 
+_REFUSES: Final = re.compile(
+    r"\bnot?\b|n't|\bun(?:support|known|recogni|expected|able)|\bextra\b|\binvalid\b|--\w|\bdisabled\b|\bwithout\b|不",
+    re.I,
+)
+_ABOUT_REASONING: Final = re.compile(r"reasoning|thinking|thought", re.I)
+
+
 def is_tool_refusal(fault: ChatFault) -> bool:
-    """Return whether a provider's error is about the tools of the request."""
-    return fault.code in _CODES and bool(_ABOUT_TOOLS.search(fault.words))
+    """Return whether a provider says that its model takes no tools."""
+    words = fault.words
+    if fault.code not in _CODES or fault.is_overflow or _ABOUT_REASONING.search(words):
+        return False
+    return bool(_ABOUT_TOOLS.search(words) and _REFUSES.search(words))
 
 
 class ToolRefusals:

@@ -42,6 +42,9 @@ class Tour:
         self._now, self._pause_s, self._has_provider = now, pause_s, has_provider
         self._fair = StepLimiter()
 
+    def window(self, model: str) -> None:
+        """Return nothing: it reads no more than it needs."""
+
     async def ask(
         self,
         body: bytes,

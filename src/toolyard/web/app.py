@@ -27,36 +27,20 @@ from toolyard.web.feed import Feed
 from toolyard.web.idempotency import IdempotentRequests
 from toolyard.web.refusal import Refusal, describe_validation_error, internal_error, write_error
 from toolyard.web.responses import json_response
-from toolyard.web.routes import (
-    approvals,
-    audit,
-    callbacks,
-    calls,
+from toolyard.web.routes.admin import health, pages, restore, sessions, settings, setup, status
+from toolyard.web.routes.calls import approvals, audit, callbacks, calls, events, rules, schedules, tasks, tools
+from toolyard.web.routes.chat import (
     chats,
     conversations,
-    events,
     files,
-    health,
-    mcp_servers,
     messages,
     models,
-    pages,
     passthrough,
-    plugin_install,
-    plugins,
     prompts,
     replies,
     responses,
-    restore,
-    rules,
-    schedules,
-    sessions,
-    settings,
-    setup,
-    status,
-    tasks,
-    tools,
 )
+from toolyard.web.routes.plugins import mcp_servers, plugin_install, plugins
 from toolyard.web.routing import DirectAnswers, Routes, route_first
 from toolyard.web.schemas.common import ErrorBody
 from toolyard.web.schemas.components import add_components, refer_to

@@ -20,6 +20,7 @@ from toolyard.gateway.providers.contact import WatchedUpstream
 from toolyard.gateway.providers.upstream import HttpUpstream
 from toolyard.gateway.providers.upstreams import Provider, Upstreams
 from toolyard.gateway.tour_model import Tour
+from toolyard.gateway.turns.context_window import ContextWindows
 from toolyard.gateway.turns.display import Show
 from toolyard.gateway.turns.turn_memory import TurnMemory
 from toolyard.gateway.turns.turn_plan import TurnPorts
@@ -29,7 +30,7 @@ from toolyard.protocol.envelope import Failure
 from toolyard.protocol.json import JsonObject, find_main_argument
 from toolyard.protocol.mask import Mask
 from toolyard.protocol.records.assistant_record import AssistantOptions
-from toolyard.protocol.tool import Origin, ToolCall, ToolSpec
+from toolyard.protocol.tool import Origin, Risk, ToolCall, ToolSpec
 
 if TYPE_CHECKING:
     from toolyard.yard.yard import Yard
@@ -75,10 +76,12 @@ def make_chat(
         return [*(await assistants.list_all(caller) if caller else ()), *yard.prompts.list_assistants()]
 
     settings = config.settings
+    tools = _make_tool_port(yard, mask, links)
     ports = TurnPorts(
-        tools=_make_tool_port(yard, mask, links),
+        tools=tools,
         refusals=MediaRefusals(clock.monotonic),
         memory=TurnMemory(clock.monotonic, mask.text) if settings.remember_tool_results else None,
+        windows=ContextWindows(lambda name: (spec := tools.spec(name)) is not None and spec.risk is Risk.READ),
         now=clock.now,
     )
     rules = ChatRules(

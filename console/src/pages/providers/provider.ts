@@ -28,6 +28,7 @@ export interface Table {
   idle_seconds?: number;
   whole_seconds?: number;
   tool_rounds?: number;
+  context_window?: number;
   disabled?: boolean;
   /** Names that it had: under them its models still answer. */
   former_names?: readonly string[];

@@ -39,6 +39,9 @@ class WatchedUpstream:
     def max_rounds(self) -> int | None:
         return self._upstream.max_rounds
 
+    def window(self, model: str) -> int | None:
+        return self._upstream.window(model)
+
     async def ask(self, body: bytes, *, stream: bool, retry: bool, on_wait: WaitListener = ignore_wait) -> Answer:
         try:
             answer = await self._upstream.ask(body, stream=stream, retry=retry, on_wait=on_wait)

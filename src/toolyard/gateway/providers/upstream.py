@@ -44,6 +44,7 @@ from toolyard.gateway.providers.answer import (
 from toolyard.gateway.providers.diagnosis import advise_on_delay, advise_on_silence, explain_connection_error
 from toolyard.gateway.providers.endpoint import Endpoint, add_client_headers
 from toolyard.gateway.providers.forwarded_answer import ForwardedAnswer, Outgoing
+from toolyard.gateway.providers.model_windows import find_well_known, read_window
 from toolyard.gateway.providers.provider_json import parse_provider_json
 from toolyard.gateway.providers.translation import PATHS, Translation, make_translation
 from toolyard.message import Message
@@ -78,6 +79,10 @@ class Upstream(Protocol):
     @property
     def max_rounds(self) -> int | None:
         """The limit of tool rounds in a turn; None: the default."""
+        ...
+
+    def window(self, model: str) -> int | None:
+        """Return how many tokens a model takes, if it is known."""
         ...
 
     async def ask(self, body: bytes, *, stream: bool, retry: bool, on_wait: WaitListener = ignore_wait) -> Answer:
@@ -182,6 +187,10 @@ class HttpUpstream:
         self._session: aiohttp.ClientSession | None = None
         self._asked: URL | None = None
         self._closed = False
+        self._window, self._windows = options.context_window, dict[str, int]()
+
+    def window(self, model: str) -> int | None:
+        return self._window or self._windows.get(model) or find_well_known(model)
 
     async def ask(self, body: bytes, *, stream: bool, retry: bool, on_wait: WaitListener = ignore_wait) -> Answer:
         if self._translation is not None:
@@ -281,7 +290,9 @@ class HttpUpstream:
             failed = refused_request(self.name, got.status, raw)
             self._can_use_other_key(key, failed, [])
             raise failed
-        return parse_models(self.name, raw)
+        models = parse_models(self.name, raw)
+        self._windows = {str(one["id"]): window for one in models if (window := read_window(one))}
+        return models
 
     def note_failure(self, failed: ChatFailed) -> None:
         """Do nothing: ``WatchedUpstream`` records failures."""

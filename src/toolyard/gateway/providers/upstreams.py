@@ -75,9 +75,10 @@ class Upstreams:
         """Return whether the built-in guide answers for a model."""
         return (model or self.default_model) == TOUR or (self._default is None and not self._providers)
 
-    async def learn(self, model: str) -> None:
-        """Ask the providers for their models, if only their lists can say whose a model is; once."""
-        if self._learning is None and not self._listed[1] and self._needs_lists(model or self.default_model):
+    async def learn(self, model: str, *, is_long: bool = False) -> None:
+        """Ask the providers for their models, once: if only their lists can say whose a model is, or what it takes."""
+        asks = is_long or self._needs_lists(model or self.default_model)
+        if self._learning is None and not self._listed[1] and asks and not self.is_tour(model):
             self._learning = asyncio.create_task(self._lists())
             await asyncio.wait({self._learning}, timeout=_LEARN_S)
 
@@ -303,6 +304,9 @@ class Fallback:
     @property
     def max_rounds(self) -> int | None:
         return self._upstream.max_rounds
+
+    def window(self, model: str) -> int | None:  # noqa: ARG002 it is the first one's name
+        return self._upstream.window(self._model)
 
     async def ask(self, body: bytes, *, stream: bool, retry: bool, on_wait: WaitListener = ignore_wait) -> Answer:
         """Ask the provider that keeps the turn, and the others if it does not answer.

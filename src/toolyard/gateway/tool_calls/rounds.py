@@ -27,13 +27,15 @@ Rounds = list[list[Json]]
 """The messages that each round added."""
 CallKeys = frozenset[tuple[str, str]]
 """Native calls by their id and the name of their tool: some providers give every first call the same id."""
+_VALUE: Final = "「始"
+_VALUE_END: Final = "「末"
 _CUTS: Final = (16_384, 8_192, 4_096, 2_048, 1_024, 512)  # characters of one text that are left, tried in this order
-_KEPT_KEYS = ("role", "content", "tool_calls", "tool_call_id", "name")  # reasoning is of no use in a later turn
+_COMMON_KEYS = ("role", "content", "tool_calls", "tool_call_id", "name")
 
 
 def fit_rounds(rounds: Rounds, max_bytes: int) -> Rounds:
     """Return as much of the rounds as fits: media as markers, long texts cut, then the oldest rounds left out."""
-    plain: Rounds = [[_select_keys(message) for message in replace_parts(one, ALL_KINDS)] for one in rounds]
+    plain: Rounds = [replace_parts(one, ALL_KINDS) for one in rounds]
     made = plain
     for most in _CUTS:
         if _size(made) <= max_bytes:
@@ -46,7 +48,7 @@ def fit_rounds(rounds: Rounds, max_bytes: int) -> Rounds:
 
 def call_keys(messages: Iterable[Json]) -> CallKeys:
     """Return the native calls in messages."""
-    return frozenset(_key(call) for message in messages for call in _calls(message))
+    return frozenset(call_key(call) for message in messages for call in list_calls(message))
 
 
 def write_as_text(messages: list[Json], calls: CallKeys, nonce: str | None = None) -> list[Json]:
@@ -58,14 +60,14 @@ def write_as_text(messages: list[Json], calls: CallKeys, nonce: str | None = Non
     for message in messages:
         if not isinstance(message, dict):
             made.append(message)
-        elif ours := [call for call in _calls(message) if _key(call) in calls]:
-            names |= dict(map(_key, ours))
+        elif ours := [call for call in list_calls(message) if call_key(call) in calls]:
+            names |= dict(map(call_key, ours))
             blocks = "\n".join(_block(call, nonce) for call in ours)
             text = read_text(message.get("content"))
             made.append({"role": "assistant", "content": f"{text}\n{blocks}" if text else blocks})
         elif message.get("role") == "tool" and (name := names.get(str(message.get("tool_call_id")))) is not None:
             _add_result(made, f"{name}:\n{read_text(message.get('content'))}")
-        elif names and _is_payload(message) and _is_payload(made[-1]):
+        elif names and is_payload(message) and is_payload(made[-1]):
             _add_result(made, read_text(message.get("content")).removeprefix(PAYLOAD).strip())
         else:
             made.append(message)
@@ -76,16 +78,17 @@ def _size(rounds: Rounds) -> int:
     return len(orjson.dumps(rounds))
 
 
-def _select_keys(message: Json) -> Json:
-    return {key: message[key] for key in _KEPT_KEYS if key in message} if isinstance(message, dict) else message
+def drop_reasoning(message: Json) -> Json:
+    """Return a message without the reasoning that its model signed: another model refuses it."""
+    return {key: message[key] for key in _COMMON_KEYS if key in message} if isinstance(message, dict) else message
 
 
-def _calls(message: Json) -> list[JsonObject]:
+def list_calls(message: Json) -> list[JsonObject]:
     calls = message.get("tool_calls") if isinstance(message, dict) else None
     return [call for call in calls if isinstance(call, dict)] if isinstance(calls, list) else []
 
 
-def _key(call: JsonObject) -> tuple[str, str]:
+def call_key(call: JsonObject) -> tuple[str, str]:
     return str(call.get("id")), call_name(call)
 
 
@@ -94,9 +97,33 @@ def _cut(message: Json, most: int) -> Json:
     if not isinstance(message, dict):
         return message
     made = {**message, "content": _cut_texts(message.get("content"), most)}
-    if calls := _calls(message):
+    if calls := list_calls(message):
         made["tool_calls"] = [_cut_call(call, most) for call in calls]
     return made
+
+
+def cut_arguments(message: JsonObject, most: int, id_: str) -> JsonObject:
+    """Return a message in which the long arguments of one native call are cut."""
+    calls: list[Json] = [_cut_call(call, most) if call.get("id") == id_ else call for call in list_calls(message)]
+    return {**message, "tool_calls": calls}
+
+
+def cut_blocks(message: JsonObject, most: int) -> JsonObject:
+    """Return a message in which the long values of requests in text are cut."""
+    first, *pieces = read_text(message.get("content")).split(_VALUE)
+    parted = (piece.partition(_VALUE_END) for piece in pieces)
+    cut = [(_cut_text(value, most) if end else value) + end + rest for value, end, rest in parted]
+    return {**message, "content": _VALUE.join([first, *cut])}
+
+
+def split_rounds(messages: list[Json]) -> Rounds:
+    """Return the messages of rounds one by one: each begins with the model's reply."""
+    rounds: Rounds = []
+    for message in messages:
+        if not rounds or (isinstance(message, dict) and message.get("role") == "assistant"):
+            rounds.append([])
+        rounds[-1].append(message)
+    return rounds
 
 
 def _cut_call(call: JsonObject, most: int) -> JsonObject:
@@ -141,7 +168,7 @@ def _write_value(value: Json) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def _is_payload(message: Json) -> bool:
+def is_payload(message: Json) -> bool:
     is_user = isinstance(message, dict) and message.get("role") == "user"
     return is_user and isinstance(message, dict) and read_text(message.get("content")).startswith(PAYLOAD)
 
@@ -149,7 +176,7 @@ def _is_payload(message: Json) -> bool:
 def _add_result(messages: list[Json], text: str) -> None:
     """Add a result to the message with results that is the last, or to a new one: roles have to alternate."""
     last = messages[-1] if messages else None
-    if isinstance(last, dict) and _is_payload(last):
+    if isinstance(last, dict) and is_payload(last):
         messages[-1] = {**last, "content": f"{read_text(last.get('content'))}\n\n{text}"}
     else:
         messages.append({"role": "user", "content": f"{PAYLOAD}\n\n{text}"})

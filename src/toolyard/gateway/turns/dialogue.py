@@ -2,7 +2,8 @@
 
 A round is asked again while nothing of it was sent to the client, which repeats no tool. A request that is refused for
 its form is sent in another one: with the other name of the token limit, with the offer of tools as text, without media.
-The rounds of a turn that this one continues are read in place of asking (``history``).
+The rounds of a turn that this one continues are read in place of asking (``history``). A request that its model finds
+too long is sent once more with less (``context_window``).
 """
 
 from collections import deque
@@ -11,7 +12,7 @@ from contextlib import suppress
 from typing import Final
 
 from toolyard.gateway.chat_prompt import detect_language
-from toolyard.gateway.faults import ChatFailed, broken_answer, encode_request, oversized_answer
+from toolyard.gateway.faults import ChatFailed, ChatFault, broken_answer, encode_request, oversized_answer
 from toolyard.gateway.media_parts import NOTE, Model, may_refuse_media, part_kinds, replace_parts
 from toolyard.gateway.model_request import (
     ModelRequest,
@@ -26,7 +27,8 @@ from toolyard.gateway.reply.chunks import Chunk, Head, to_events
 from toolyard.gateway.reply.model_reply import Reply, ReplyContext, UnstreamedReply
 from toolyard.gateway.reply.request_filter import RequestFilter
 from toolyard.gateway.reply.streamed_reply import StreamedReply
-from toolyard.gateway.tool_calls.rounds import ask_for_answer
+from toolyard.gateway.tool_calls.rounds import Rounds, ask_for_answer, split_rounds
+from toolyard.gateway.turns.context_window import Prompt
 from toolyard.gateway.turns.interruption import Interrupted, Interruption
 from toolyard.gateway.turns.turn_events import ProviderRetried, TurnEvent
 from toolyard.gateway.turns.turn_plan import PlayedRound, TurnPlan, TurnPorts
@@ -63,7 +65,7 @@ class Dialogue:
         """Ask the model for the first time. Raises ChatFailed, and then nothing has happened."""
         with suppress(Interrupted):  # the answer will report it
             try:
-                await self._send(self._sent)
+                await self._send_fitting()
             except ChatFailed as failed:
                 text_form = self._plan.text_form
                 if is_token_limit_refusal(failed.fault, self.request.body):
@@ -75,7 +77,7 @@ class Dialogue:
                 if text_form is None or not is_tool_refusal(failed.fault):
                     raise
                 self._use_request(text_form.make())
-                await self._send(self._sent)
+                await self._send_fitting()
                 text_form.remember()
 
     def _use_request(self, request: ModelRequest) -> None:
@@ -117,8 +119,42 @@ class Dialogue:
             self._ports.refusals.note(self._model, kinds, failed.fault)
 
     async def _send_messages(self) -> None:
-        body = self.request.without_tools() if self.is_last_round else self.request.with_free_choice()
-        await self._send(encode_request({**body, "messages": self.messages}))
+        self._sent = self._encode()
+        await self._send_fitting()
+
+    def _encode(self) -> bytes:
+        if not self.rounds:  # not asked yet
+            body = self.request.body
+        else:
+            body = self.request.without_tools() if self.is_last_round else self.request.with_free_choice()
+        return encode_request({**body, "messages": self.messages})
+
+    async def _send_fitting(self) -> None:
+        """Send the request as far as it fits the model, and once more with less if that was too long."""
+        self._shorten()
+        try:
+            await self._send(self._sent)
+        except ChatFailed as failed:
+            if not (failed.fault.is_overflow and self._shorten(failed.fault)):
+                raise
+            await self._send(self._sent)
+
+    def _shorten(self, refusal: ChatFault | None = None) -> bool:
+        """Leave out what does not fit the model; with its ``refusal``, more. Return whether there was any."""
+        windows, model = self._ports.windows, self._model
+        if refusal is not None:
+            windows.note_overflow(model, self._sent, refusal)
+        prompt = Prompt(
+            model=model, window=self._upstream.window(self.record.model), messages=self.messages, raw=self._sent,
+            first=len(self.request.messages), ours=self.request.calls, answer_tokens=self.request.answer_tokens,
+            language=detect_language(self.request.messages),
+        )  # fmt: skip
+        fitting = windows.fit(prompt, is_refused=refusal is not None)
+        if fitting is self.messages:
+            return False
+        self.messages = fitting
+        self._sent = self._encode()
+        return True
 
     async def _send(self, body: bytes) -> None:
         """Ask the provider, which retries by itself while there is no answer. Raises ChatFailed."""
@@ -147,6 +183,16 @@ class Dialogue:
     def _model(self) -> Model:
         return self._upstream.name, self.record.model
 
+    @property
+    def model_name(self) -> str:
+        """The provider and its model, for the memory of the replies."""
+        return "/".join(self._model)
+
+    @property
+    def rounds(self) -> Rounds:
+        """The messages that each round has added, as they were sent."""
+        return split_rounds(self.messages[len(self.request.messages) :])
+
     # --- reading
 
     def begin_round(self) -> None:
@@ -155,6 +201,7 @@ class Dialogue:
 
     def end_round(self) -> None:
         self._kept = self.reply.kept_bytes
+        self._ports.windows.note_usage(self._model, self._sent, self.reply.usage.get("prompt_tokens"))
 
     async def read(self) -> list[Chunk]:
         """Return the next visible chunks of the current reply; none at its end. Raises ChatFailed."""
@@ -162,7 +209,11 @@ class Dialogue:
             try:
                 return await (self._read_streamed(self._streamed) if self.request.streams else self._read_whole())
             except ChatFailed as failed:
-                if self._streamed.is_passed or not self._may_repeat(failed):
+                if self._streamed.is_passed:
+                    raise
+                if failed.fault.is_overflow and not self._breaks and self._shorten(failed.fault):
+                    self._breaks += 1
+                elif not self._may_repeat(failed):
                     raise
                 attempt, attempts = self._breaks + 1, _MAX_BREAKS + 1
                 self._tell_wait(

@@ -15,7 +15,7 @@ from toolyard.gateway.ports import PendingApproval
 from toolyard.gateway.tool_calls.jobs import Job, JobResult, JobState
 from toolyard.gateway.vcp_blocks import fitting_media, to_html, write_information_block, write_summary_block
 from toolyard.message import cut_message, to_fields
-from toolyard.protocol.json import JsonObject
+from toolyard.protocol.json import Json, JsonObject
 from toolyard.protocol.request_text import neutralise
 from toolyard.protocol.tool_text import CHINESE, ENGLISH
 
@@ -47,6 +47,7 @@ _LINE = 160
 _FAULT = 600  # a person who refuses a call may say why at some length, and a hint is of use when it is whole
 _BLOCK = 4000
 _SENTENCE = re.compile(r".+?(?:[.!?](?=\s|$)|[。！？]|$)")
+_PROGRESS = re.compile(r"> [✓◐✗⏲↗] [^\n:]{1,80}: [^\n]*|> ⏸ [^\n]{1,800}: [^\n]*`")
 _NO_MARKUP = str.maketrans("[]<>`", "()‹›'")
 
 
@@ -75,6 +76,26 @@ def _write_approval(one: PendingApproval) -> str:
     page = f"[allow it here]({one.url}) or run " if one.url else ""
     about = f" ({neutralise(_strip_markup(one.about))})" if one.about else ""
     return f"> ⏸ {_strip_markup(one.tool)}{about} waits for approval: {page}`{one.command}`\n"
+
+
+def strip_progress(messages: list[Json]) -> list[Json]:
+    """Return messages without our lines in the answers of the model, which it would take for its own words.
+
+    The very same list if there are none.
+    """
+    made = [_strip_progress(message) for message in messages]
+    return made if any(new is not old for new, old in zip(made, messages, strict=True)) else messages
+
+
+def _strip_progress(message: Json) -> Json:
+    content = message.get("content") if isinstance(message, dict) and message.get("role") == "assistant" else None
+    if not isinstance(message, dict) or not isinstance(content, str) or "> " not in content:
+        return message
+    lines = content.split("\n")
+    kept = [line for line in lines if not _PROGRESS.fullmatch(line)]
+    if len(kept) == len(lines):
+        return message
+    return {**message, "content": "\n".join(kept).strip() or "…"}  # which providers take; an empty text they do not
 
 
 def approval_event(one: PendingApproval) -> JsonObject:

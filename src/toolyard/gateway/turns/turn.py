@@ -63,7 +63,6 @@ class Turn:
         self._stop_fault: ChatFault | None = None  # of an interruption that is no wish of the client
         self._is_left = False  # interrupted because its client left
         self.is_cut = False  # by the end of the server
-        self._rounds: Rounds = []  # the messages that each round has added
         self._visible_texts: list[str] = []  # the text that the client sees, up to the current reply
         self._last_words = ""  # in the next turn, where they are not the text of the last reply
         self._early_texts: list[str] = []  # answers that were given before the turn ended
@@ -194,7 +193,6 @@ class Turn:
         if all(job.is_detached for job in jobs):
             return [*await self._parse(reply), self._finish(reply)]  # with calls of the client's own tools, if any
         added = self._work.build_round(reply)
-        self._rounds.append(added)
         if not await self._dialogue.ask_next(added):
             return self._stop_at_limit(reply, "")
         self.head.usage = reply.total_usage()
@@ -211,11 +209,11 @@ class Turn:
 
     def _finish(self, reply: Reply, ending: Ending = Ending.DONE) -> Ended:
         """End the turn; its rounds are remembered for the next request."""
-        if self._rounds:
+        if rounds := self._dialogue.rounds:
             own = (call for call in reply.calls if self.request.owners.is_client(native_calls.call_name(call)))
             call = str(next(own, {}).get("id") or "")
             for answer in ("".join(self._visible_texts), *self._early_texts):
-                self._remember(answer, self._rounds, self._last_words or reply.text, call)
+                self._remember(answer, rounds, self._last_words or reply.text, call)
         return self._build_end(ending, reply)
 
     async def _end_interrupted(self) -> list[TurnEvent]:
@@ -262,7 +260,7 @@ class Turn:
         if not self._early_texts:
             return
         reply = self._dialogue.reply
-        rounds = [*self._rounds, self._work.build_round_so_far(reply)]
+        rounds = [*self._dialogue.rounds, self._work.build_round_so_far(reply)]
         for text in self._early_texts:
             self._remember(text, rounds, reply.text)
 
@@ -275,6 +273,7 @@ class Turn:
                 rounds=rounds,
                 last_words=last_words,
                 nonce=request.nonce,
+                model=self._dialogue.model_name,
                 call=call,
             )
             self._memory.remember(request.caller, turn)

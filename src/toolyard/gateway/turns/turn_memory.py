@@ -8,6 +8,9 @@ text shorter than ``DISTINCT`` characters, such as "Done.", may occur in any con
 same question. So does the id of a call of the client's own tools, by which a turn without text is known that ends with
 one.
 
+Rounds come back as they were sent, so that the next request begins as the last one did; without the reasoning where
+another model is asked now. What fits that model is decided in ``context_window``.
+
 Kept in this process alone, masked, without media: ``MAX_TURN`` bytes of a turn, ``MAX_TURNS`` and ``MAX_TOTAL`` of
 all, ``KEPT_S`` after the last use; those not used for longest go first. A request grows by ``MAX_ADDED`` bytes at
 most, the newest turns first.
@@ -23,14 +26,14 @@ from typing import Final
 import orjson
 
 from toolyard.gateway.reply.chunks import read_text
-from toolyard.gateway.tool_calls.rounds import CallKeys, Rounds, call_keys, fit_rounds
+from toolyard.gateway.tool_calls.rounds import CallKeys, Rounds, call_keys, drop_reasoning, fit_rounds
 from toolyard.protocol.json import Json, JsonObject
 from toolyard.protocol.requests.marks import START
 
-MAX_TURN: Final = 64 * 1024
+MAX_TURN: Final = 1024 * 1024
 MAX_TURNS: Final = 1000
-MAX_TOTAL: Final = 16 * 1024 * 1024
-MAX_ADDED: Final = 256 * 1024
+MAX_TOTAL: Final = 32 * 1024 * 1024
+MAX_ADDED: Final = 8 * 1024 * 1024
 KEPT_S: Final = 24 * 3600.0
 DISTINCT: Final = 200
 MAX_TEXTS: Final = 16  # of an answer that comes back in pieces: one for each round
@@ -47,6 +50,7 @@ class FinishedTurn:
     rounds: Rounds
     last_words: str  # the text of the model's last reply, as the model wrote it
     nonce: str | None = None
+    model: str = ""  # which has written the replies in it
     call: str = ""  # the id of the first call in it that is the client's to run
 
 
@@ -62,6 +66,7 @@ class RecalledMessages:
 class _StoredTurn:
     content: bytes  # JSON: the messages of all rounds, and the last words
     calls: CallKeys
+    model: str
     used: float
 
 
@@ -92,14 +97,16 @@ class TurnMemory:
             content = content.replace(_start_with_nonce(turn.nonce), START)
         key = _key(caller, turn.question, turn.answer, turn.call)
         self._drop(key)
-        stored = self._turns[key] = _StoredTurn(self._mask(content).encode(), call_keys(messages), self._now())
+        stored = self._turns[key] = _StoredTurn(
+            self._mask(content).encode(), call_keys(messages), turn.model, self._now()
+        )
         self.size += len(stored.content)
         self._make_room()
 
-    def recall(self, caller: str, messages: list[Json], nonce: str | None = None) -> RecalledMessages:
+    def recall(self, caller: str, messages: list[Json], nonce: str | None = None, model: str = "") -> RecalledMessages:
         """Put the rounds before each answer of ours that a client sends back; the same list when there are none.
 
-        A turn whose native calls the client carries itself is left as it came.
+        ``model`` is the one that gets them now. A turn whose native calls the client carries itself is left as it came.
         """
         self._make_room()
         rounds_at: dict[int, list[Json]] = {}
@@ -125,7 +132,7 @@ class TurnMemory:
             self._turns.move_to_end(key)
             used_keys.add(key)
             rounds_at |= {at: [] for at in range(start, index)}
-            rounds_at[index] = _restore(stored.content, message, nonce)
+            rounds_at[index] = _restore(stored, message, nonce, model)
             calls |= stored.calls
             index = start
         made = [one for index, message in enumerate(messages) for one in rounds_at.get(index, [message])]
@@ -220,10 +227,10 @@ def _start_with_nonce(nonce: str) -> str:
     return START.replace("]", f":{nonce}]")
 
 
-def _restore(content: bytes, message: JsonObject, nonce: str | None) -> list[Json]:
-    text = content.decode() if nonce is None else content.decode().replace(START, _start_with_nonce(nonce))
-    rounds, last_words = orjson.loads(text)
-    made: list[Json] = list(rounds)
+def _restore(stored: _StoredTurn, message: JsonObject, nonce: str | None, model: str) -> list[Json]:
+    text = stored.content.decode()
+    rounds, last_words = orjson.loads(text if nonce is None else text.replace(START, _start_with_nonce(nonce)))
+    made: list[Json] = rounds if stored.model == model else [drop_reasoning(message) for message in rounds]
     if last_words or message.get("tool_calls"):
         made.append({**message, "content": last_words})
     return made

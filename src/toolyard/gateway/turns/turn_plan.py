@@ -10,6 +10,7 @@ import secrets
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from hashlib import blake2b
 from typing import Final
 
 import orjson
@@ -24,11 +25,13 @@ from toolyard.gateway.offer_policy import OfferPolicy, TextForm, choose_offer, d
 from toolyard.gateway.ports import PromptSources, ToolPort
 from toolyard.gateway.providers.upstream import Upstream
 from toolyard.gateway.providers.upstreams import TOUR, Upstreams
+from toolyard.gateway.reply.chunks import read_text
 from toolyard.gateway.reply.model_reply import Reply
 from toolyard.gateway.tool_calls.jobs import Bounds, Job, JobResult
 from toolyard.gateway.tool_calls.native_calls import Ownership
 from toolyard.gateway.tool_calls.rounds import write_as_text
-from toolyard.gateway.turns.display import Show
+from toolyard.gateway.turns.context_window import ContextWindows
+from toolyard.gateway.turns.display import Show, strip_progress
 from toolyard.gateway.turns.turn_memory import RecalledMessages, TurnMemory, last_question
 from toolyard.gateway.vcp_blocks import EXTRAS
 from toolyard.protocol.json import Json, JsonObject
@@ -68,6 +71,7 @@ class TurnPorts:
     tools: ToolPort
     refusals: MediaRefusals
     memory: TurnMemory | None  # None: tool rounds are forgotten with their turn
+    windows: ContextWindows
     now: Callable[[], datetime]
 
 
@@ -129,6 +133,7 @@ class TurnPlanner:
     offer_policy: OfferPolicy
     ports: TurnPorts
     has_nonce: bool  # requests in text carry a word that no text from outside knows
+    _nonce_key: bytes = field(default_factory=lambda: secrets.token_bytes(32), init=False, repr=False)
 
     async def plan(
         self, asked: ClientRequest, options: ChatOptions, history: History, upstreams: Upstreams, chat: str = ""
@@ -145,12 +150,14 @@ class TurnPlanner:
         choice = choose_offer(options.offer, alias, asked.key_offer, self.offer_policy.default_mode)
         is_off = choice.forbids_tools(sent, has_installed_prompts=self.texts.installed is not None)
         is_plain = is_off and not upstreams.is_tour(base_model)  # its script names its tools
-        nonce = history.nonce or (secrets.token_hex(4) if self.has_nonce and not is_plain else None)
+        nonce = history.nonce or (self._make_nonce(asked.caller, sent) if self.has_nonce and not is_plain else None)
         recalled = RecalledMessages(sent, asked.own_calls or frozenset())
+        await upstreams.learn(base_model, is_long=len(raw or b"") > _LONG)
         if not is_plain:
+            writer, name = upstreams.pick(base_model)
             memory = self.ports.memory if asked.own_calls is None else None
-            recalled = memory.recall(asked.caller, sent, nonce) if memory else recalled
-            recalled = replace(recalled, messages=replace_published_messages(recalled.messages))
+            recalled = memory.recall(asked.caller, sent, nonce, f"{writer.name}/{name}") if memory else recalled
+            recalled = replace(recalled, messages=strip_progress(replace_published_messages(recalled.messages)))
         prompt = await fill_prompt(
             recalled.messages, self.texts, asked.caller, nonce, model=base_model or upstreams.default_model,
             is_plain=is_plain,
@@ -159,7 +166,6 @@ class TurnPlanner:
         if options.reply is ReplyForm.JSON:
             prompt = replace(prompt, messages=ask_for_structured_reply(prompt.messages, has_tools=runs_tools))
         messages = prompt.messages if body.get("tools") else write_as_text(prompt.messages, recalled.calls, nonce)
-        await upstreams.learn(base_model)
         upstream, name = upstreams.pick(base_model)
         changes: JsonObject = {"messages": messages} if messages is not sent else {}
         changes |= {"model": name} if name != model else {}
@@ -179,6 +185,7 @@ class TurnPlanner:
             shows_media=options.show in (Show.SUMMARY, Show.HIDDEN) and not answers_json,
             reply=options.reply,
             owners=Ownership.from_body(body),
+            calls=recalled.calls,
         )
         text_form = None
         if name != TOUR and request.runs_tools:
@@ -193,7 +200,14 @@ class TurnPlanner:
             history=history.rounds,
         )  # fmt: skip
 
+    def _make_nonce(self, caller: str, messages: list[Json]) -> str:
+        """Return the nonce of a conversation: the same in each of its requests, so that they begin alike."""
+        first = next((one for one in messages if isinstance(one, dict) and one.get("role") == "user"), {})
+        said = f"{caller}\0{read_text(first.get('content'))}".encode(errors="replace")
+        return blake2b(said, key=self._nonce_key, digest_size=4).hexdigest()
 
+
+_LONG: Final = 16 * 1024  # bytes of a request from which the window of its model counts
 MAX_SENT: Final = 256 * 1024  # bytes of one round that are kept
 _MAX_WORK = 400
 

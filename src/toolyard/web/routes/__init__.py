@@ -1,1 +1,1 @@
-"""The routes, one module per resource."""
+"""The routes: a folder for each field, in it a module for each resource."""

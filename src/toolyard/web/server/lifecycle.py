@@ -33,8 +33,10 @@ from toolyard.vcp.ownership import own_installation
 from toolyard.web.app import AppParts, make_app
 from toolyard.web.feed import Feed
 from toolyard.web.idempotency import IdempotentRequests
-from toolyard.web.routes import backend_stream, mcp_servers, published, sessions, vcp_plugins
-from toolyard.web.routes.events import Pushes
+from toolyard.web.routes.admin import sessions
+from toolyard.web.routes.calls import backend_stream
+from toolyard.web.routes.calls.events import Pushes
+from toolyard.web.routes.plugins import mcp_servers, published, vcp_plugins
 from toolyard.web.security.access import Access
 from toolyard.web.security.keys import Keys, make_installation_keys, make_process_key
 from toolyard.web.security.owner_key import make_owner_key, read_owner_key

@@ -38,7 +38,7 @@ from toolyard.gateway.protocols.chat_body import (
     tool_choice,
     wants_usage,
 )
-from toolyard.protocol.json import JsonObject
+from toolyard.protocol.json import Json, JsonObject, json_bytes
 from toolyard.protocol.tool import parse_arguments
 
 PROTOCOL: Final = "messages"
@@ -134,7 +134,7 @@ def to_messages(body: JsonObject, allowed: Allowances = Allowances()) -> NativeR
         if isinstance(temperature := made.get("temperature"), int | float):
             made["temperature"] = min(temperature, 1)  # chat goes to 2
     return NativeRequest(
-        body=made,
+        body=made if is_client_native else _mark_cache(made),
         headers=headers,
         names=names.originals,
         custom=custom,
@@ -250,6 +250,41 @@ def _to_choice(body: JsonObject, names: ToolNames) -> JsonObject:
     if not is_parallel and made["type"] != "none":
         made = {**made, "disable_parallel_tool_use": True}
     return made
+
+
+_LOOKED_BACK = 16  # blocks; a cache is found at most 20 before a mark
+_MARK: JsonObject = {"cache_control": {"type": "ephemeral"}}
+_MARKABLE = ("text", "tool_use", "tool_result", "image", "document")
+
+
+def _mark_cache(made: JsonObject) -> JsonObject:
+    """Mark what the next request of the conversation begins with: tools and system prompt, and the messages so far.
+
+    Other providers find that out by themselves. Without tools a conversation is short, and marks cost more than none.
+    """
+    if not made.get("tools") or b'"cache_control"' in json_bytes(made):
+        return made
+    messages = [as_object(message) for message in made["messages"]] if isinstance(made["messages"], list) else []
+    places = [
+        (number, at)
+        for number, message in enumerate(messages)
+        for at, block in enumerate(_list_blocks(message.get("content")))
+        if block.get("type") in _MARKABLE
+    ]
+    for number, at in {*places[-1:], *places[-1 - _LOOKED_BACK : -_LOOKED_BACK]}:
+        blocks = _list_blocks(messages[number].get("content"))
+        blocks[at] = {**blocks[at], **_MARK}
+        messages[number] = {**messages[number], "content": [*blocks]}
+    marked: JsonObject = {**made, "messages": [*messages]}
+    if system := _list_blocks(made.get("system")):
+        marked["system"] = [*system[:-1], {**system[-1], **_MARK}]
+    return marked
+
+
+def _list_blocks(content: Json) -> list[JsonObject]:
+    if isinstance(content, str):
+        return [{"type": "text", "text": content}] if content else []
+    return objects(content)
 
 
 def _cache_control(part: JsonObject) -> JsonObject:

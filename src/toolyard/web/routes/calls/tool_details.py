@@ -16,7 +16,7 @@ from toolyard.protocol.manifests.spec import list_forms, select_command
 from toolyard.protocol.requests.scanner import parse_requests
 from toolyard.protocol.tool import CommandForm, Tool, ToolCommand, ToolSpec, spec_to_json, translation_to_json
 from toolyard.protocol.tool_text import CHINESE, ENGLISH
-from toolyard.web.routes.plugin_details import KINDS
+from toolyard.web.routes.plugins.plugin_details import KINDS
 from toolyard.yard.yard import Yard
 
 _MAX_LINE = 500

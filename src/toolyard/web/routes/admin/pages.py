@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from markdown_it.token import Token
 
 
-FOLDER: Final = Path(__file__).parent.parent / "console"
+FOLDER: Final = Path(__file__).parents[2] / "console"
 _DRAWING: Final = {
     "content-security-policy": (
         "default-src 'none'; script-src 'self'; style-src 'unsafe-inline'; sandbox allow-scripts; "

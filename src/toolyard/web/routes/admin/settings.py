@@ -22,7 +22,7 @@ from toolyard.provider_settings import Provider, ProviderOptions
 from toolyard.settings import GROUP_TITLES, SETTINGS, Group, Setting
 from toolyard.web.refusal import Refusal, error_body
 from toolyard.web.responses import json_response
-from toolyard.web.routes.audit import add_audit_detail
+from toolyard.web.routes.calls.audit import add_audit_detail
 from toolyard.web.routing import Audited, Routes
 from toolyard.web.schemas.admin import NewSettings, NewValues, SettingProblems, SettingsChangeResult, SettingsDetail
 from toolyard.web.settings.live_settings import SettingsReloader, format_serve_command

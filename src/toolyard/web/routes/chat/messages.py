@@ -28,8 +28,8 @@ from toolyard.provider_settings import ProviderProtocol
 from toolyard.web.chat_response import ChatResponse
 from toolyard.web.idempotency import KEY, KEY_HELP, IdempotentRequests
 from toolyard.web.responses import json_response, parse_object
-from toolyard.web.routes.chats import answer_chat
-from toolyard.web.routes.passthrough import ForwardedResponse
+from toolyard.web.routes.chat.chats import answer_chat
+from toolyard.web.routes.chat.passthrough import ForwardedResponse
 from toolyard.web.routing import DirectAnswers, Routes
 from toolyard.web.schemas.components import refer_to
 from toolyard.web.schemas.messages import MessagesAnswer, MessagesBody, MessagesError, TokenCount

@@ -25,8 +25,8 @@ from toolyard.plugins.mcp.definition import ToolDefinition, ToolListing, digest_
 from toolyard.plugins.mcp.server_json import review_to_json, server_to_json
 from toolyard.web.refusal import Refusal, bad_request, not_found
 from toolyard.web.responses import json_response
-from toolyard.web.routes.audit import add_audit_detail
-from toolyard.web.routes.tools import read_arguments
+from toolyard.web.routes.calls.audit import add_audit_detail
+from toolyard.web.routes.calls.tools import read_arguments
 from toolyard.web.routing import Audited, Routes
 from toolyard.web.schemas.common import RemovedServer
 from toolyard.web.schemas.components import refer_to

@@ -30,7 +30,7 @@ from toolyard.web.chat_response import ChatResponse
 from toolyard.web.idempotency import KEY, KEY_HELP, IdempotentRequests
 from toolyard.web.refusal import Refusal, bad_request, not_found
 from toolyard.web.responses import CurrentPrincipal, json_response
-from toolyard.web.routes.tool_details import to_json, to_summary_json
+from toolyard.web.routes.calls.tool_details import to_json, to_summary_json
 from toolyard.web.routing import Routes
 from toolyard.web.schemas.common import ErrorBody
 from toolyard.web.schemas.dialects import HumanAnswer, HumanRefusal, ToolResult

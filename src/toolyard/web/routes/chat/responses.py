@@ -20,7 +20,7 @@ from toolyard.web.chat_response import ChatResponse
 from toolyard.web.idempotency import KEY, KEY_HELP, IdempotentRequests, SingleRun
 from toolyard.web.refusal import not_found
 from toolyard.web.responses import CurrentPrincipal, json_response, parse_object
-from toolyard.web.routes.responses_socket import serve_socket
+from toolyard.web.routes.chat.responses_socket import serve_socket
 from toolyard.web.routing import DirectAnswers, Routes
 from toolyard.web.schemas.chat import ProviderErrorBody
 from toolyard.web.schemas.common import ErrorBody

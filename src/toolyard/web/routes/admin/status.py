@@ -30,8 +30,8 @@ from toolyard.storage.sqlite import SqliteStore
 from toolyard.storage.state_file import STATE, measure_used_bytes
 from toolyard.web.feed import Feed
 from toolyard.web.responses import json_response
-from toolyard.web.routes.plugin_details import to_row_json
-from toolyard.web.routes.setup import is_first_run
+from toolyard.web.routes.admin.setup import is_first_run
+from toolyard.web.routes.plugins.plugin_details import to_row_json
 from toolyard.web.routing import Routes
 from toolyard.web.schemas.admin import CheckRows, Status
 from toolyard.web.server.health import Drain, StateCheck

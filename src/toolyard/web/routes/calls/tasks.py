@@ -25,8 +25,8 @@ from toolyard.web.responses import (
     page_response,
     require_owner,
 )
-from toolyard.web.routes.events import Pushes
-from toolyard.web.routes.tools import require_begun, run_until_disconnect
+from toolyard.web.routes.calls.events import Pushes
+from toolyard.web.routes.calls.tools import require_begun, run_until_disconnect
 from toolyard.web.routing import Routes
 from toolyard.web.schemas.common import ChangedRecord, Envelope
 from toolyard.web.schemas.records import TaskCount, TaskDetail, TaskFailure, TaskPage

@@ -29,7 +29,7 @@ from toolyard.web.feed import Feed
 from toolyard.web.qr_matrix import make_qr_matrix
 from toolyard.web.refusal import Refusal, not_found
 from toolyard.web.responses import CurrentPrincipal, json_response
-from toolyard.web.routes.audit import add_audit_detail
+from toolyard.web.routes.calls.audit import add_audit_detail
 from toolyard.web.routing import Audited, Routes
 from toolyard.web.schemas.admin import LoginLinks, NewLoginLinks
 from toolyard.web.schemas.common import (
@@ -63,9 +63,9 @@ _SIGNED_IN: dict[int | str, dict[str, Any]] = {
     401: {"description": "The page again: the key or the link is invalid.", "content": _PAGE},
     429: {"description": "The page again: too many failed attempts.", "content": _PAGE},
 }
-_STYLE = Path(__file__).parent.parent / "login.css"
-_SCRIPT = Path(__file__).parent.parent / "login.js"
-_LOGO = Path(__file__).parent.parent / "console" / "icon.svg"
+_STYLE = Path(__file__).parents[2] / "login.css"
+_SCRIPT = Path(__file__).parents[2] / "login.js"
+_LOGO = Path(__file__).parents[2] / "console" / "icon.svg"
 _TEXTS = {
     "en": {
         "title": "Sign in to Toolyard",

@@ -25,8 +25,8 @@ from toolyard.protocol.mask import MASK
 from toolyard.protocol.replies.reply_prompt import Language
 from toolyard.web.refusal import Refusal, bad_request, not_found
 from toolyard.web.responses import json_response
-from toolyard.web.routes import plugin_details as plugin_view
-from toolyard.web.routes.audit import add_audit_detail
+from toolyard.web.routes.calls.audit import add_audit_detail
+from toolyard.web.routes.plugins import plugin_details as plugin_view
 from toolyard.web.routing import Audited, Routes
 from toolyard.web.schemas.common import RemovedPlugin
 from toolyard.web.schemas.plugins import (

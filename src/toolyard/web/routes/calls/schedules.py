@@ -31,7 +31,7 @@ from toolyard.web.responses import (
     require_admin_for_masked,
     require_owner,
 )
-from toolyard.web.routes.audit import add_audit_detail
+from toolyard.web.routes.calls.audit import add_audit_detail
 from toolyard.web.routing import Audited, Route, Routes
 from toolyard.web.schemas.common import ChangedRecord
 from toolyard.web.schemas.records import (

@@ -25,8 +25,8 @@ from toolyard.plugins.package.review import PluginReview
 from toolyard.protocol.json import JsonObject
 from toolyard.web.refusal import Refusal, bad_request, not_found
 from toolyard.web.responses import json_response
-from toolyard.web.routes.audit import add_audit_detail
-from toolyard.web.routes.plugin_details import (
+from toolyard.web.routes.calls.audit import add_audit_detail
+from toolyard.web.routes.plugins.plugin_details import (
     file_to_json,
     files_to_json,
     mask_secrets,
@@ -34,7 +34,7 @@ from toolyard.web.routes.plugin_details import (
     to_json,
     to_row_json,
 )
-from toolyard.web.routes.plugins import FilePath, file_response
+from toolyard.web.routes.plugins.plugins import FilePath, file_response
 from toolyard.web.routing import Routes
 from toolyard.web.schemas.common import OkResponse
 from toolyard.web.schemas.plugins import (

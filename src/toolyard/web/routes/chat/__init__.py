@@ -1,0 +1,1 @@
+"""Routes of chat: its protocols, models, stored chats, prompts, attachments, structured replies."""

@@ -1,0 +1,1 @@
+"""Routes of plugins and MCP servers: lists, reviews, installing, and the files that plugins publish."""
