@@ -314,7 +314,7 @@ DIALECTS: Final = _now(
       "40, an edit 45, five edits 80, Read 1.18 times the file, Grep 1.12 times grep -n, Glob 1.12 times the names, a "
       "folder of 50 500, errors 40 to 110, a plugin's text 15 more, its data 1.1 times its JSON and 20.")),
     ("results:language", "envelope.md#what-a-model-reads",
-     "The host's own words of a result are in the language of the conversation, Chinese or English; errors keep codes."),
+     "The host's own words of a result are in the language of the conversation, Chinese or English."),
     ("dialect:openai", "dialects.md#openai",
      ("The openai dialect gives a message of role tool, bound to the call's id, with the text that a model reads and "
       "media as content parts.")),

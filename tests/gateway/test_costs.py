@@ -180,9 +180,11 @@ async def read_in_chat(
 
 @asynccontextmanager
 async def connect(running: Server) -> AsyncIterator[Client]:
-    async with httpx2.AsyncClient(headers={"Authorization": f"Bearer {running.key}"}, timeout=60) as http:
-        async with Client(streamable_http_client(f"{running.url}/mcp", http_client=http)) as client:
-            yield client
+    async with (
+        httpx2.AsyncClient(headers={"Authorization": f"Bearer {running.key}"}, timeout=60) as http,
+        Client(streamable_http_client(f"{running.url}/mcp", http_client=http)) as client,
+    ):
+        yield client
 
 
 async def read_by_mcp(client: Client, case: Case) -> str:
