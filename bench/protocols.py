@@ -23,9 +23,8 @@ from toolyard.protocol.placeholders import fill_placeholders
 from toolyard.protocol.replies.reply_fields import build_reply
 from toolyard.protocol.replies.reply_values import Attachment, Reply
 from toolyard.protocol.reply import parse_reply
-from toolyard.protocol.request_text import format_request, neutralise
 from toolyard.protocol.requests.marks import START
-from toolyard.protocol.requests.scanner import Scanner
+from toolyard.protocol.requests.scanner import Scanner, format_request, neutralise
 
 RUNS = 7
 LONG = 20_000

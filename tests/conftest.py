@@ -1,5 +1,6 @@
 """Fixtures every test may use."""
 
+import ast
 import gc
 import logging
 import os
@@ -53,6 +54,13 @@ def reset_log_levels() -> None:
     """A command that ran inside an earlier test has set the levels of the log: each test begins with Python's own."""
     logging.getLogger().setLevel(logging.WARNING)
     logging.getLogger("toolyard").setLevel(logging.NOTSET)
+
+
+@pytest.fixture(scope="module")
+def modules() -> dict[str, ast.Module]:
+    """The syntax trees of the product, by the paths below its package."""
+    source = Path(__file__).parents[1] / "src/toolyard"
+    return {file.relative_to(source).as_posix(): ast.parse(file.read_text("utf-8")) for file in source.rglob("*.py")}
 
 
 @pytest.fixture

@@ -980,6 +980,9 @@ PLACEHOLDERS: Final = _now(
      "GET /v1/prompts lists prompts, problems and names that nothing fills, and POST /v1/prompts/fill shows a result."),
     ("console:prompts", "console.md#prompts",
      "The page of prompts lists what is in files, with problems and names that nothing fills, and tries a message."),
+    ("console:vcp", "console.md#a-vcptoolbox-installation",
+     ("The page of an installation shows what becomes of each part of it and what its plugins may reach together, and "
+      "one yes allows them as they were shown.")),
     ("assistant:models", "prompts.md#assistants-as-models",
      ("Clients see the assistants of their key and those in files as models, and an assistant named as model brings "
       "its prompt, model and options.")),
@@ -1819,18 +1822,19 @@ RESPONSES: Final = _now(
      "The turns of a conversation follow one another by its id."),
     ("responses:background", "responses.md#in-the-background",
      ("A response in the background goes on without its client, can be got, followed from an event on and cancelled, "
-      "and is continued once after a crash without running a tool again.")),
+      "and is continued once after a crash without running a tool again; 200 run at the same time.")),
     ("responses:approvals", "responses.md#approvals",
      ("A client that lists our server is asked by an approval request item and decides by its answer, whoever answers "
-      "first; a key without the scope approve cannot allow. For any other client the turn waits.")),
+      "first, also after a crash; a key without the scope approve cannot allow. For any other client the turn waits.")),
     ("responses:beside", "responses.md#requests",
-     "input_tokens estimates, compact replaces a conversation by a summary that the next request can begin with."),
+     ("input_tokens estimates; compact, and a request that ends with a compaction trigger, replace a conversation by a "
+      "summary that the next request can begin with; a side request of Codex gets no tools of ours.")),
     ("responses:forwarded", "responses.md#translation",
      ("Without tools of ours, and with a provider that speaks Responses, the bytes of a request and its answer pass "
       "unchanged; what is to be stored is stored.")),
     ("responses:socket", "responses.md#over-a-websocket",
      ("On a WebSocket each response.create is answered by its events, and the newest response stays for the next one, "
-      "until one fails.")),
+      "until one fails; one that generates nothing asks no model.")),
     ("responses:stream", "responses.md#answers",
      ("The events of a stream come in the documented order with sequence numbers, each item is added, gets its parts "
       "and is done, and the last event repeats all of them.")),
@@ -1848,7 +1852,8 @@ RESPONSES: Final = _now(
       "and a failed response.")),
     ("responses:repeats", "responses.md#repeats",
      ("A request that is sent again after a tool has begun, with or without a stream, joins or continues its turn, so "
-      "that a tool has one effect.")),
+      "that a tool has one effect; where its client names the turn, also with all items in place of the response "
+      "before.")),
 )
 
 OFFER: Final = _now(
@@ -2086,6 +2091,9 @@ ROUTES: Final = _now(
       "however the provider fails after it and if their own connection breaks.")),
     ("clients:waits", "chat.md#approvals",
      "Each of these clients waits until the owner has answered, with its answer after an approval and after a denial."),
+    ("clients:decide", "responses.md#approvals",
+     ("openai-python, openai-node, the Agents SDK, LangChain and the AI SDK, where they list our server, are asked "
+      "whether a call may run, and their answer decides.")),
     ("clients:own-tools", "offering.md#turning-tools-off-or-on",
      "A tool that one of these clients runs itself works beside a tool of the server: the model sees both results."),
     ("responses:compliance", "clients/README.md#clients",
@@ -2207,6 +2215,9 @@ INTEROP: Final = _now(
       "file cannot be opened, and everything around it can.")),
     ("vcp:check", "vcp.md#what-is-used-in-place",
      "toolyard vcp check says of each plugin, variable, agent, schedule, key and client what becomes of it, and why."),
+    ("http:installation", "vcp.md#one-decision, http.md#administration",
+     ("GET /v1/installation is the review of an installation, and POST /v1/installation/allow approves its plugins as "
+      "shown; a change in between needs another look.")),
     ("vcp:dependencies", "vcp.md#what-plugins-need",
      ("Packages, native modules and programs that a plugin needs are named before its first call, and what can be "
       "installed is installed in the home.")),
@@ -2254,6 +2265,39 @@ INTEROP: Final = _now(
     ("vcp:bridge:same-answers", "vcp.md#plugins-in-vcptoolboxs-process",
      ("Every such plugin of a real tree is loaded, or listed with a reason, and its calls are answered as in "
       "VCPToolBox.")),
+    ("vcp:nodes:call", "vcp.md#nodes",
+     ("A tool of a connected node is a tool like any other: listed, permitted, timed and journalled, with its own "
+      "result or error.")),
+    ("vcp:nodes:key", "vcp.md#nodes",
+     ("The VCP_Key, or a key with the scope node, connects a node; a wrong key is called wrong, a right one never is, "
+      "however it is written in the address.")),
+    ("vcp:nodes:names", "vcp.md#nodes",
+     "A name that two nodes have, or that is taken here, stays callable as NAME@NODE; so is every other one."),
+    ("vcp:nodes:cancel", "vcp.md#nodes",
+     "A call that is cancelled or takes too long is cancelled in its node, if that can."),
+    ("vcp:nodes:gone", "vcp.md#nodes",
+     ("Calls of a node that leaves fail at once, its tools and placeholders go with it, and come back when it does; no "
+      "other node can answer for it.")),
+    ("vcp:nodes:bounds", "vcp.md#nodes, limits.md#http-and-websocket",
+     "Messages, tools, placeholders and connections of nodes are bounded."),
+    ("vcp:nodes:prompts", "vcp.md#nodes",
+     "Placeholders and tools of nodes and the list of nodes are filled in prompts, as text that means nothing."),
+    ("vcp:nodes:review", "vcp.md#nodes",
+     "With node_review a node waits until exactly its tools are allowed."),
+    ("vcp:nodes:tasks", "vcp.md#nodes",
+     "The callback of an asynchronous plugin that a node forwards ends its task and is pushed as its manifest says."),
+    ("vcp:nodes:files", "vcp.md#nodes",
+     "A file that only a node has is brought here before a plugin of the installation runs with it."),
+    ("vcp:nodes:shown", "vcp.md#nodes, cli.md#toolyard-vcp",
+     "toolyard vcp nodes lists and allows nodes, and toolyard doctor names them and what waits."),
+    ("vcp:nodes:real", "vcp.md#nodes",
+     "VCPChat's own, unmodified distributed server connects, and its tools, placeholders and files are used."),
+    ("vcp:admin-api", "vcp.md#the-admin-api",
+     ("Clients read plugins, agents, emoji and the log from VCPToolBox's admin API, with its name and password, which "
+      "open nothing else; anything else there is answered with its page in the console.")),
+    ("vcp:vcpchat", "clients/vcpchat.md#vcpchat",
+     ("VCPChat's own request code lists models, chats, calls tools, interrupts, answers approvals and reads its "
+      "channels here.")),
     ("export:tools", "cli.md#toolyard-tools, python.md#yardtools",
      "Every tool's definition is given in OpenAI's and in MCP's shape from the same ToolSpec."),
     ("mcp:results-as-sent", "mcp.md#how-they-run",

@@ -23,7 +23,7 @@ from toolyard.protocol.manifests.manifest_parser import read_manifest
 from toolyard.protocol.patching import patch_plan
 from toolyard.protocol.placeholders import fill_placeholders
 from toolyard.protocol.plugin_answers.plugin_output import OutputDecoder
-from toolyard.protocol.request_text import neutralise
+from toolyard.protocol.requests.scanner import neutralise
 
 UNITS: Final = (
     "!", "[", "]", "(", "`", "*", "_", "<", "&", "\\", "$", "~", "|", ">", "#", "-", "\n", "{", "}", '"', "'", ":",

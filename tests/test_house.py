@@ -13,8 +13,18 @@ from toolyard.errors import ToolyardError
 
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src/toolyard"
-MODULES = {file.relative_to(SOURCE).as_posix(): ast.parse(file.read_text("utf-8")) for file in SOURCE.rglob("*.py")}
-PURE = {name: tree for name, tree in MODULES.items() if name.startswith(("protocol/", "dialects/"))}
+Modules = dict[str, ast.Module]
+
+
+@pytest.fixture(scope="module")
+def pure(modules: Modules) -> Modules:
+    return {name: tree for name, tree in modules.items() if name.startswith(("protocol/", "dialects/"))}
+
+
+@pytest.fixture(scope="module")
+def texts(modules: Modules) -> dict[str, str]:
+    """Their code without comments, in one form."""
+    return {name: ast.unparse(tree) for name, tree in modules.items()}
 
 
 def _imports(tree: ast.AST) -> Iterator[str]:
@@ -30,26 +40,26 @@ def _decorators(node: ast.ClassDef) -> Iterator[str]:
 
 
 @pytest.mark.requirement("house:imports-down", "house:siblings")
-def test_every_part_has_a_layer_for_make_check() -> None:
+def test_every_part_has_a_layer_for_make_check(modules: Modules) -> None:
     (contract,) = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["importlinter"]["contracts"]
     layered = {name.strip().removeprefix("toolyard.") for layer in contract["layers"] for name in layer.split("|")}
-    parts = {name.partition("/")[0].removesuffix(".py") for name in MODULES}
+    parts = {name.partition("/")[0].removesuffix(".py") for name in modules}
     assert layered == parts - {"__init__", "__main__"}
 
 
 @pytest.mark.requirement("house:pure")
-def test_protocol_and_dialects_import_nothing_that_does_io_or_tells_the_time() -> None:
+def test_protocol_and_dialects_import_nothing_that_does_io_or_tells_the_time(pure: Modules) -> None:
     forbidden = {"os", "io", "sys", "time", "datetime", "random", "secrets", "uuid", "socket", "subprocess", "asyncio",
                  "threading", "pathlib", "logging", "tempfile", "shutil", "urllib.request"}  # fmt: skip
-    found = {name: sorted(set(_imports(tree)) & forbidden) for name, tree in PURE.items()}
+    found = {name: sorted(set(_imports(tree)) & forbidden) for name, tree in pure.items()}
     assert {name: modules for name, modules in found.items() if modules} == {}
 
 
 @pytest.mark.requirement("house:frozen")
-def test_every_dataclass_of_protocol_and_dialects_is_frozen() -> None:
+def test_every_dataclass_of_protocol_and_dialects_is_frozen(pure: Modules) -> None:
     thawed = [
         f"{name}:{node.name}"
-        for name, tree in PURE.items()
+        for name, tree in pure.items()
         for node in ast.walk(tree)
         if isinstance(node, ast.ClassDef)
         for decorator in _decorators(node)
@@ -59,16 +69,16 @@ def test_every_dataclass_of_protocol_and_dialects_is_frozen() -> None:
 
 
 @pytest.mark.requirement("house:environment")
-def test_only_config_reads_the_environment() -> None:
-    readers = [name for name, tree in MODULES.items() if re.search(r"os\.(environ|getenv)", ast.unparse(tree))]
+def test_only_config_reads_the_environment(texts: dict[str, str]) -> None:
+    readers = [name for name, text in texts.items() if re.search(r"os\.(environ|getenv)", text)]
     assert readers == ["config.py"]
 
 
 @pytest.mark.requirement("house:broad-except")
-def test_broad_excepts_stand_in_runner_web_and_cli_only() -> None:
+def test_broad_excepts_stand_in_runner_web_and_cli_only(modules: Modules) -> None:
     broad = [
         name
-        for name, tree in MODULES.items()
+        for name, tree in modules.items()
         for node in ast.walk(tree)
         if isinstance(node, ast.ExceptHandler)
         and (node.type is None or re.search(r"\b(Base)?Exception\b", ast.unparse(node.type)))
@@ -78,15 +88,15 @@ def test_broad_excepts_stand_in_runner_web_and_cli_only() -> None:
 
 
 @pytest.mark.requirement("house:class-names")
-def test_no_class_has_a_name_that_says_nothing() -> None:
+def test_no_class_has_a_name_that_says_nothing(modules: Modules) -> None:
     empty_words = re.compile(r"(Manager|Handler|Helper|Utils?|Processor|Service)$")
-    names = [node.name for tree in MODULES.values() for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
+    names = [node.name for tree in modules.values() for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
     assert [name for name in names if empty_words.search(name)] == []
 
 
 @pytest.mark.requirement("house:module-docstrings")
-def test_every_module_begins_with_what_it_is() -> None:
-    assert [name for name, tree in MODULES.items() if not ast.get_docstring(tree)] == []
+def test_every_module_begins_with_what_it_is(modules: Modules) -> None:
+    assert [name for name, tree in modules.items() if not ast.get_docstring(tree)] == []
 
 
 @pytest.mark.requirement("house:error-tree")
@@ -99,7 +109,7 @@ def test_every_host_fault_is_in_the_tree_drawn_in_errors() -> None:
 
 
 @pytest.mark.requirement("house:letter-case")
-def test_camel_case_keys_stand_in_dialects_only() -> None:
+def test_camel_case_keys_stand_in_dialects_only(modules: Modules) -> None:
     camel = re.compile(r"[a-z]+[A-Z][a-z]+[A-Za-z]*")
     theirs = {"additionalProperties", "minLength", "maxLength", "minItems", "maxItems"}  # words of the JSON Schema
     theirs |= {"filePath", "oldStart", "oldLines", "newStart", "newLines"}  # a synonym, and the keys of a hunk
@@ -117,15 +127,15 @@ def test_camel_case_keys_stand_in_dialects_only() -> None:
             if isinstance(node, ast.Constant) and isinstance(node.value, str) and camel.fullmatch(node.value)
         }
         - theirs
-        for name, tree in MODULES.items()
+        for name, tree in modules.items()
         if not name.startswith(others_words)
     }
     assert {name: words for name, words in found.items() if words} == {}
 
 
 @pytest.mark.requirement("house:tool-files")
-def test_each_built_in_tool_has_its_text_beside_it_and_its_limits_from_the_code() -> None:
-    tools = [name for name, tree in MODULES.items() if name.startswith("tools/") and "SPEC" in ast.unparse(tree)]
+def test_each_built_in_tool_has_its_text_beside_it_and_its_limits_from_the_code(texts: dict[str, str]) -> None:
+    tools = [name for name, text in texts.items() if name.startswith("tools/") and "SPEC" in text]
     assert tools
     for name in tools:
         text = (SOURCE / name).with_suffix(".md").read_text("utf-8")
@@ -134,28 +144,28 @@ def test_each_built_in_tool_has_its_text_beside_it_and_its_limits_from_the_code(
 
 
 @pytest.mark.requirement("runner:one-way")
-def test_only_the_runner_runs_a_tool() -> None:
-    runs = [name for name, tree in MODULES.items() if re.search(r"\btool\.run\(", ast.unparse(tree))]
+def test_only_the_runner_runs_a_tool(texts: dict[str, str]) -> None:
+    runs = [name for name, text in texts.items() if re.search(r"\btool\.run\(", text)]
     assert runs == ["engine/runner.py"]
 
 
 @pytest.mark.requirement("house:pure", "clock:one")
-def test_nobody_but_the_clock_asks_for_the_time() -> None:
+def test_nobody_but_the_clock_asks_for_the_time(texts: dict[str, str]) -> None:
     askers = [
         name
-        for name, tree in MODULES.items()
-        if re.search(r"time\.(time|monotonic|perf_counter)\(|datetime\.now\(|\.utcnow\(", ast.unparse(tree))
+        for name, text in texts.items()
+        if re.search(r"time\.(time|monotonic|perf_counter)\(|datetime\.now\(|\.utcnow\(", text)
     ]
     assert askers == ["engine/clock.py"]
 
 
 @pytest.mark.requirement("records:typed")
-def test_only_values_of_the_protocol_read_the_bodies_of_records() -> None:
+def test_only_values_of_the_protocol_read_the_bodies_of_records(modules: Modules) -> None:
     """A stored record becomes a value by its ``from_record``; the bodies of HTTP requests have names of their own."""
     of_http = ("self", "ask", "request", "response", "run", "message")
     reads = [
         f"{name}: {ast.unparse(node)}"
-        for name, tree in MODULES.items()
+        for name, tree in modules.items()
         if not name.startswith("protocol/")
         for node in ast.walk(tree)
         for body in _read_bodies(node)
@@ -212,11 +222,11 @@ def test_no_function_or_module_is_named_by_a_bare_participle_or_adjective() -> N
 
 
 @pytest.mark.requirement("house:plain-names")
-def test_docstrings_say_what_a_thing_is_or_does() -> None:
+def test_docstrings_say_what_a_thing_is_or_does(modules: Modules) -> None:
     question = re.compile(r"(What|Who|Whose|How|Where|Whether|Why|Which)\b")
     bad = [
         f"{name}:{getattr(node, 'name', '')}"
-        for name, tree in MODULES.items()
+        for name, tree in modules.items()
         for node in ast.walk(tree)
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
         and question.match(ast.get_docstring(node) or "")

@@ -8,11 +8,15 @@ from collections.abc import Iterator
 
 import pytest
 
-from scripts.messages import CATALOGUE, ROOT, find_calls, format_catalogue
+from scripts.messages import CATALOGUE, ROOT, Call, find_calls, format_catalogue
 
 ROWS: dict[str, dict[str, str]] = json.loads(CATALOGUE.read_text())
-CALLS = list(find_calls())
 CODE = re.compile(r"[a-z]+\.[a-z0-9_]+")
+
+
+@pytest.fixture(scope="module")
+def calls() -> list[Call]:
+    return list(find_calls())
 
 
 WORDLESS = ("message.paragraphs", "message.sentences", "search.entries", "search.entry")  # they only join others
@@ -64,15 +68,15 @@ def _names(template: str) -> set[str]:
 
 
 @pytest.mark.requirement("messages:codes")
-def test_the_parameters_of_a_message_are_those_of_its_sentence() -> None:
-    assert len(CALLS) > 500
-    for call in CALLS:
+def test_the_parameters_of_a_message_are_those_of_its_sentence(calls: list[Call]) -> None:
+    assert len(calls) > 500
+    for call in calls:
         assert _names(call.template) == call.params, call
 
 
 @pytest.mark.requirement("messages:codes")
-def test_a_code_names_one_sentence_of_the_code() -> None:
-    assert sorted(set(ROWS) - {call.template for call in CALLS}) == []
+def test_a_code_names_one_sentence_of_the_code(calls: list[Call]) -> None:
+    assert sorted(set(ROWS) - {call.template for call in calls}) == []
     codes = [row["code"] for row in ROWS.values() if "code" in row]
     assert len(codes) == len(set(codes))
     assert [code for code in codes if not CODE.fullmatch(code)] == []

@@ -75,7 +75,7 @@ def test_a_home_from_the_environment_is_named_because_another_shell_may_not_have
 
 WRITTEN_OUT = {
     "cli/chat_client.py",  # of the machine with the other server
-    "cli/service.py",  # it names the home itself
+    "cli/commands/service.py",  # it names the home itself
     "cli/service_managers.py",  # in the file that it writes
 }
 

@@ -1151,6 +1151,55 @@ export interface InputTokens {
   toolyard: Estimate;
 }
 
+export interface InstallationDecision {
+  /** `fingerprint` as shown. */
+  fingerprint: string;
+}
+
+export interface InstallationFinding {
+  /** What it is; `host`: VCPToolBox itself, or its `config.env`. */
+  part: Part;
+  name: string;
+  /** What becomes of it; `adapted`: it works in another way. */
+  verdict: Verdict;
+  why: string;
+  /** The code of the sentence beside it; missing if it has none. */
+  why_code?: string;
+  /** The parameters of the sentence. */
+  why_params?: Record<string, string | number | boolean | NestedMessage>;
+  /** What a plugin needs and this machine does not have. */
+  needs: Array<MissingNeed>;
+  /** Whether it waits for the decision. */
+  waits: boolean;
+}
+
+export interface InstallationReach {
+  text: string;
+  /** The code of the sentence beside it; missing if it has none. */
+  text_code?: string;
+  /** The parameters of the sentence. */
+  text_params?: Record<string, string | number | boolean | NestedMessage>;
+  /** Those of the waiting plugins that may. */
+  plugins: Array<string>;
+}
+
+export interface InstallationReview {
+  /** The folder of the installation; null: none is used in place. */
+  folder: string | null;
+  /** What becomes of each part of it. */
+  findings: Array<InstallationFinding>;
+  /** What the waiting plugins may reach together. */
+  reach: Array<InstallationReach>;
+  /** The plugins that the decision is about. */
+  waiting: Array<WaitingPlugin>;
+  /** The secrets that those of VCPToolBox's own process get together, if one waits. */
+  process_secrets: Array<string>;
+  /** Of these plugins, each as it is now. */
+  fingerprint: string;
+  /** The command that installs what can be; empty when nothing can. */
+  install: string;
+}
+
 export interface InterruptRequest {
   /** As in the request to stop. */
   requestId?: string;
@@ -1346,6 +1395,13 @@ export interface MessagesUsage {
   [member: string]: unknown;
 }
 
+export interface MissingNeed {
+  kind: NeedKind;
+  name: string;
+  /** Whether `toolyard vcp install` can install it. */
+  installable: boolean;
+}
+
 export type Mode = "ask" | "auto-safe" | "read-only";
 
 export interface Model {
@@ -1359,6 +1415,8 @@ export interface ModelList {
   /** Providers that did not answer when they were asked for their models */
   unavailable: Array<string>;
 }
+
+export type NeedKind = "npm" | "native" | "python" | "program";
 
 export interface NestedMessage {
   text: string;
@@ -1418,6 +1476,34 @@ export interface NewValues {
 export interface NoData {
 }
 
+export interface NodeList {
+  /** Whether nodes can connect. */
+  is_open: boolean;
+  data: Array<NodeRow>;
+}
+
+export interface NodeRow {
+  id: string;
+  /** What it is called here: its own name, with a number where two have one. */
+  name: string;
+  /** From where it is connected. */
+  address: string;
+  /** Since when, as Unix time. */
+  connected: number;
+  /** When its last message came. */
+  seen: number;
+  /** False while it waits for a review. */
+  allowed: boolean;
+  /** The names by which its tools are called. */
+  tools: Array<string>;
+  /** The placeholders to which it gives a value. */
+  placeholders: Array<string>;
+  /** The calls that run there. */
+  running: number;
+  /** Its tools that cannot be offered, and why. */
+  left_out: Record<string, string>;
+}
+
 /** The ways in which Toolyard's tools are offered to a model. */
 export type OfferMode = "auto" | "native" | "text" | "none";
 
@@ -1445,6 +1531,8 @@ export interface OwnedIdData {
   id: string;
   caller: string;
 }
+
+export type Part = "plugin" | "variable" | "agent" | "text" | "schedule" | "key" | "client" | "host";
 
 export interface PatchHunk {
   oldStart: number;
@@ -2155,7 +2243,7 @@ export interface ScheduleTime {
   days?: number;
 }
 
-export type Scope = "chat" | "tools" | "approve" | "admin";
+export type Scope = "chat" | "tools" | "approve" | "node" | "admin";
 
 /** A message of the WebSocket `/ws`: `type` tells which data it has. */
 export type ServerEvent = CallEvent | CallProgressEvent | TaskStartedEvent | TaskProgressEvent | TaskEndedEvent | TaskPushedEvent | ScheduleEvent | ApprovalRequestedEvent | ApprovalEndedEvent | RuleAddedEvent | RuleRevokedEvent | ConversationChangedEvent | OwnedEvent | PluginChangedEvent | HostEvent | HostRefusalEvent | GapEvent;
@@ -2810,9 +2898,19 @@ export interface VcpToolCall {
   arguments?: Record<string, unknown>;
 }
 
+export type Verdict = "taken" | "adapted" | "needs" | "left";
+
 export interface VideoUrlPart {
   type: "video_url";
   video_url: MediaUrl;
+}
+
+export interface WaitingPlugin {
+  name: string;
+  /** The settings of the installation that it gets. */
+  settings: Array<string>;
+  /** Since it was approved. */
+  changed: Array<TextRow>;
 }
 
 /** Every request of the API: what it takes, and what it answers with. */
@@ -3083,6 +3181,18 @@ export interface Operations {
       body: NewCase;
     };
     result: CreatedCase;
+  };
+  /** Return what becomes of each part of a VCPToolBox installation, and what its plugins would be allowed. */
+  "GET /v1/installation": {
+    options: {};
+    result: InstallationReview;
+  };
+  /** Approve the plugins that wait, exactly as they were shown; 409 when one of them has changed since. */
+  "POST /v1/installation/allow": {
+    options: {
+      body: InstallationDecision;
+    };
+    result: InstallationReview;
   };
   /** List the configured MCP servers, and problems of their configuration files. */
   "GET /v1/mcp/servers": {
@@ -3851,6 +3961,20 @@ export interface Operations {
       };
     };
     result: Blob;
+  };
+  /** List the connected nodes and their tools. */
+  "GET /v1/nodes": {
+    options: {};
+    result: NodeList;
+  };
+  /** Allow the tools of a node as they are now, where `node_review` is set. */
+  "POST /v1/nodes/{node_id}/allow": {
+    options: {
+      path: {
+        node_id: string;
+      };
+    };
+    result: NodeRow;
   };
   /** Return the console. */
   "GET /": {

@@ -124,6 +124,15 @@ export const PAGES: readonly PageRow[] = [
     Page: lazyPage(() => import("./pages/prompts")),
   },
   {
+    path: "/vcp",
+    en: "VCPToolBox installation",
+    zh: "VCPToolBox 安装",
+    sign: "folder",
+    menu: "finder",
+    also: ["review", "审查"],
+    Page: lazyPage(() => import("./pages/vcp")),
+  },
+  {
     path: "/welcome",
     en: "Welcome",
     zh: "欢迎",

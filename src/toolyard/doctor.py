@@ -31,6 +31,7 @@ from toolyard.own_command import OwnCommand
 from toolyard.plugins.package.discovery import MAX_FOLDERS
 from toolyard.plugins.package.plugin import MANIFEST, Origin, Plugin, PluginState
 from toolyard.protocol.access import ConfinementLevel, ConfinementRule
+from toolyard.protocol.json import JsonObject
 from toolyard.protocol.mask import Mask
 from toolyard.protocol.tool import ToolSpec
 from toolyard.provider_settings import ProviderOptions, ProviderProtocol
@@ -120,6 +121,23 @@ def run_checks(
     if config.settings.public_url:
         yield _check_public_url(config.settings.public_url, config.settings)
     yield _check_tools(tools)
+
+
+def check_nodes(rows: Sequence[JsonObject], own_command: OwnCommand) -> Iterator[Check]:
+    """Yield the checks of the nodes of a running server, which alone knows them."""
+    names = ", ".join(str(row["name"]) for row in rows)
+    connected = Message("{count} connected: {names}", count=len(rows), names=names)
+    yield Check.ok("nodes", connected if rows else Message("no node is connected"))
+    for row in rows:
+        if not row["allowed"]:
+            command = own_command.for_home.format("vcp nodes", "--allow", str(row["name"]))
+            message = Message("{name} waits for your decision", name=row["name"])
+            yield Check.warn("nodes", message, Message("Run: {command}", command=command))
+        if isinstance(left_out := row["left_out"], dict) and left_out:
+            tools = ", ".join(left_out)
+            yield Check.warn(
+                "nodes", Message("Tools of {name} cannot be offered: {tools}", name=row["name"], tools=tools)
+            )
 
 
 def _check_public_url(url: str, settings: Settings) -> Check:

@@ -24,6 +24,7 @@ _OTHERS: Final = (
         "plugin-callback",
         "VCPlog",
         "vcpinfo",
+        "vcp-distributed-server",
         "api",
     ),
     *("admin_api", "login", "login.css", "login.js", "logout", "ws", "ws-ticket", "docs", "docs.css", "console"),

@@ -434,6 +434,13 @@ class Settings:
         False,
         _parse_switch,
     )
+    node_review: bool = _setting(
+        Group.SERVER,
+        Message("Review of nodes"),
+        Message("Let the tools of a node run only after you have allowed them."),
+        False,
+        _parse_switch,
+    )
     offer: OfferMode = _setting(
         Group.CHAT,
         Message("Tools in chats"),

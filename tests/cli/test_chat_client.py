@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from toolyard.cli.chat import Screen, _Conversation
 from toolyard.cli.chat_client import open_chat_client
+from toolyard.cli.commands.chat import Screen, _Conversation
 from toolyard.config import load_config
 from toolyard.errors import ToolyardError, UsageError
 from toolyard.web.server.lifecycle import Server, ServerOptions

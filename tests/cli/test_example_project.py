@@ -11,7 +11,7 @@ import nbformat
 import pytest
 
 from tests.web.server_process import run_command
-from toolyard.cli.serve import create_example_project, find_example_folder
+from toolyard.cli.commands.serve import create_example_project, find_example_folder
 from toolyard.errors import ToolyardError
 
 pytestmark = pytest.mark.requirement("make:run:example")

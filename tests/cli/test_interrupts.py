@@ -10,9 +10,9 @@ from typing import Any, cast
 
 import pytest
 
-from toolyard.cli.call import CallRequest, StopSignals, call_through_server
-from toolyard.cli.chat import Screen, _Conversation
 from toolyard.cli.chat_client import ChatClient
+from toolyard.cli.commands.call import CallRequest, StopSignals, call_through_server
+from toolyard.cli.commands.chat import Screen, _Conversation
 from toolyard.cli.common_options import CommonOptions
 from toolyard.config import Config
 from toolyard.web.server.running_server import CallResponse, ServerClient
@@ -36,7 +36,7 @@ async def test_a_stop_that_came_while_a_call_became_a_task_stops_the_task() -> N
 
 @pytest.mark.requirement("runner:cancel", "cli:exit:failure")
 async def test_a_stop_that_comes_before_the_server_has_the_call_is_not_lost(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("toolyard.cli.call._RETRY_S", 0.01)
+    monkeypatch.setattr("toolyard.cli.commands.call._RETRY_S", 0.01)
     request, result = threading.Semaphore(0), list[tuple[str, int]]()
 
     class Slow:
@@ -65,7 +65,7 @@ async def test_a_stop_that_comes_before_the_server_has_the_call_is_not_lost(monk
 
 @pytest.mark.requirement("cli:chat")
 async def test_ctrl_c_before_whoever_answers_has_the_question_stops_the_reply(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("toolyard.cli.chat._RETRY_S", 0.01)
+    monkeypatch.setattr("toolyard.cli.commands.chat._RETRY_S", 0.01)
     request = asyncio.Semaphore(0)
 
     class Slow:

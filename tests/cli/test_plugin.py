@@ -23,7 +23,7 @@ from toolyard.confinement.level import measure_confinement
 from toolyard.confinement.profile import Profile
 from toolyard.dialects import DIALECTS
 from toolyard.protocol.access import ConfinementLevel
-from toolyard.protocol.request_text import format_request
+from toolyard.protocol.requests.scanner import format_request
 
 ECHO = "import json, sys\nprint(json.dumps({'status': 'success', 'result': json.load(sys.stdin)['text']}))\n"
 

@@ -164,6 +164,6 @@ def test_the_page_shows_what_is_really_printed(tmp_path: Path) -> None:
 
 @pytest.mark.requirement("reply:render")
 def test_reading_a_reply_loads_nothing_that_renders(tmp_path: Path) -> None:
-    code = "import sys, toolyard.cli.reply; print(sorted({'rich', 'markdown_it', 'nh3'} & set(sys.modules)))"
+    code = "import sys, toolyard.cli.commands.reply; print(sorted({'rich', 'markdown_it', 'nh3'} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=180, check=True)
     assert done.stdout == b"[]\n"

@@ -13,7 +13,7 @@ from typing import Any, cast
 import pytest
 
 from tests.web.server_process import run_command, start_server
-from toolyard.cli.call import CallRequest, call_through_server
+from toolyard.cli.commands.call import CallRequest, call_through_server
 from toolyard.cli.common_options import CommonOptions
 from toolyard.config import Config
 from toolyard.errors import ServerUnreachable

@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -30,6 +30,8 @@ class Driven:
     root: str = "/v1"  # what its base URL ends with
     is_always_streamed: bool = False
     keeps_reasoning: bool = True  # and sends it back whole
+    status: int = 200  # of a request that is answered well
+    decides: bool = False  # it can be asked whether a call of the server may run
     own_call: tuple[str, Mapping[str, Any]] | None = RECALL  # of a tool that it runs itself, which says ``RECALLED``
 
     @property
@@ -38,6 +40,13 @@ class Driven:
         return PATHS[self.protocol]
 
 
+CODEX: Final = Driven(
+    "codex_exec.py",
+    "responses",
+    program="codex",
+    is_always_streamed=True,
+    own_call=("exec_command", {"cmd": f"echo {RECALLED}"}),
+)
 CLIENTS: Final = {
     "openai-python": Driven("openai_python.py", own_call=None),
     "openai-node": Driven("openai_node.mjs", own_call=None),
@@ -46,19 +55,14 @@ CLIENTS: Final = {
     "pydantic-ai": Driven("pydantic_ai_agent.py", packages="pydantic-ai", own_call=None),
     "ai-sdk": Driven("ai_sdk.mjs", own_call=None),
     "litellm": Driven("litellm_completion.py", packages="litellm", own_call=None),
-    "openai-python-responses": Driven("openai_python_responses.py", "responses"),
-    "openai-node-responses": Driven("openai_node_responses.mjs", "responses"),
-    "openai-agents": Driven("openai_agents_runner.py", "responses", "openai-agents"),
+    "openai-python-responses": Driven("openai_python_responses.py", "responses", decides=True),
+    "openai-node-responses": Driven("openai_node_responses.mjs", "responses", decides=True),
+    "openai-agents": Driven("openai_agents_runner.py", "responses", "openai-agents", decides=True),
     "pydantic-ai-responses": Driven("pydantic_ai_responses.py", "responses", "pydantic-ai", keeps_reasoning=False),
-    "langchain-responses": Driven("langchain_responses_chat.py", "responses", "langchain"),
-    "ai-sdk-openai": Driven("ai_sdk_openai.mjs", "responses", keeps_reasoning=False),
-    "codex": Driven(
-        "codex_exec.py",
-        "responses",
-        program="codex",
-        is_always_streamed=True,
-        own_call=("exec_command", {"cmd": f"echo {RECALLED}"}),
-    ),
+    "langchain-responses": Driven("langchain_responses_chat.py", "responses", "langchain", decides=True),
+    "ai-sdk-openai": Driven("ai_sdk_openai.mjs", "responses", decides=True),
+    "codex": CODEX,
+    "codex-socket": replace(CODEX, script="codex_exec_socket.py", status=101),
     "anthropic-python": Driven("anthropic_python.py", "messages", "anthropic", root=""),
     "anthropic-node": Driven("anthropic_node.mjs", "messages", root=""),
     "pydantic-ai-anthropic": Driven("pydantic_ai_anthropic.py", "messages", "pydantic-ai", root=""),
@@ -97,6 +101,7 @@ class Client:
             "text": case.name,
             "is_streamed": case.is_streamed,
             "has_tool": case.own_call is not None,
+            "is_allowed": case.is_allowed,
         }
         assert self.process.stdin is not None
         assert self.process.stdout is not None

@@ -62,9 +62,13 @@ class Toolyard:
     async def statuses(self, path: str) -> list[int]:
         """Return the status of every request for ``path`` that was answered so far."""
         request = (await self.request("GET", "/v1/session"))["request_id"]  # the log has what came before it first
-        await wait_until(lambda: request in self.log.read_text(), within_s=PATIENCE_S)
-        lines = [json.loads(line) for line in self.log.read_text().splitlines() if line.startswith("{")]
+        await wait_until(lambda: any(request in line for line in self._read_log()), within_s=PATIENCE_S)
+        lines = [json.loads(line) for line in self._read_log() if line.startswith("{")]
         return [line["status"] for line in lines if line.get("path") == path]
+
+    def _read_log(self) -> list[str]:
+        """Return the whole lines of the log; the newest may still be being written."""
+        return self.log.read_text().rpartition("\n")[0].splitlines()
 
     async def waiting(self) -> list[dict[str, Any]]:
         """Return the approvals that nobody has answered."""

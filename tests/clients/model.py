@@ -14,6 +14,7 @@ ANSWER: Final = "It is counted."
 SIGNATURE: Final = "c2lnbmVkIGJ5/+=="
 FOREVER: Final = 1000
 LOST: Final = "lost"  # a fault: the connection between the client and the server breaks
+ALLOWED: Final = {"type": "evaluated", "outcome": "not_flagged"}
 LAST: Final = 0  # the number of the round after all calls
 
 
@@ -28,6 +29,7 @@ class Case:
     has_tally: bool = True  # the model counts with the server's tool
     own_call: tuple[str, Mapping[str, Any]] | None = None  # and then makes this call of the client's
     reasoning: str = ""  # before each call
+    is_allowed: bool | None = None  # what the client answers when it is asked whether a call may run
 
     @property
     def calls(self) -> list[tuple[str, Mapping[str, Any]]]:
@@ -58,7 +60,10 @@ class Model:
         self.bodies[case.name] = body
         if number != LAST:
             called = (ToolUse(*calls[number - 1], f"call_{number}"),)
-            reply = Reply(reasoning=case.reasoning, signature=SIGNATURE, calls=called)
+            judged = {"type": "available", "tool_uses": {one.id: ALLOWED for one in called}}
+            checked = {"safeguard_results": [{"type": "dangerous_tool_use", "status": judged}]}
+            more = checked if body.get("safeguards") else {}  # it is Claude Code's auto mode that asks for it
+            reply = Reply(reasoning=case.reasoning, signature=SIGNATURE, calls=called, more=more)
             script = to_script(reply, self.protocol, stream=is_streamed)
             own_id = f"rs_{sum(self.rounds.values())}".encode()  # no provider gives one twice
             return replace(script, pieces=[piece.replace(b"rs_1", own_id) for piece in script.pieces])

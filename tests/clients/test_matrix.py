@@ -34,6 +34,7 @@ def parametrize(ways: Iterable[tuple[str, bool]]) -> pytest.MarkDecorator:
 
 
 every_client = parametrize(WAYS)
+every_client_that_decides = parametrize(one for one in WAYS if CLIENTS[one[0]].decides)
 every_client_with_tools = parametrize(one for one in WAYS if CLIENTS[one[0]].own_call)
 
 
@@ -102,7 +103,7 @@ async def test_a_provider_that_recovers_costs_no_second_effect_and_the_client_ge
         assert seen["text"].strip().endswith(ANSWER)
         assert server.count_effects(case) == 1
         assert (server.model.rounds[case.name, 1], server.model.rounds[case.name, LAST]) == (1, times + 1)
-        assert (await server.statuses(client.about.path))[len(before) :] == [200]
+        assert (await server.statuses(client.about.path))[len(before) :] == [client.about.status]
 
 
 @pytest.mark.requirement("clients:matrix")
@@ -157,6 +158,20 @@ async def test_a_call_waits_for_the_owner_while_the_client_waits(
     assert asking.count_effects(case) == (1 if answer == "allow" else 0)
     assert asking.model.rounds[case.name, 1] == asking.model.rounds[case.name, LAST] == 1
     assert (COUNTED if answer == "allow" else REFUSED) in asking.model.results[case.name][0]
+
+
+@pytest.mark.requirement("clients:decide")
+@every_client_that_decides
+@pytest.mark.parametrize("is_allowed", [True, False], ids=["allow", "deny"])
+async def test_a_client_that_lists_the_server_is_asked_and_decides(
+    asking: Toolyard, client: Client, request: pytest.FixtureRequest, is_allowed: bool, is_streamed: bool
+) -> None:
+    case = make_case(asking, request, is_streamed=is_streamed, is_allowed=is_allowed)
+    seen = await client.ask(asking, case)
+    assert seen.get("text", "").strip().endswith(ANSWER), seen
+    assert asking.count_effects(case) == is_allowed
+    assert asking.model.rounds[case.name, 1] == asking.model.rounds[case.name, LAST] == 1
+    assert (COUNTED if is_allowed else "was refused") in asking.model.results[case.name][0]
 
 
 @pytest.mark.requirement("clients:own-tools")

@@ -24,6 +24,7 @@ PLAIN: Final = "I have no tools."
 CALCULATED: Final = "83810205"
 LISTS: Final = {"name": "LS", "arguments": '{"path": "."}'}
 CALCULATES: Final = {"name": "SciCalculator", "arguments": '{"expression": "12345 * 6789"}'}
+CREATES: Final = {"name": "Write", "arguments": '{"path": "hello.txt", "content": "Hello."}'}
 PATIENCE_S: Final = 180
 ASK_PLAIN: Final = """
 hello = [{"role": "user", "content": "Hello."}]
@@ -32,11 +33,13 @@ print(plain.chat.completions.create(model="scripted", messages=hello).choices[0]
 
 
 def answer(body: dict[str, Any]) -> Script:
-    """A model that lists the project, or calculates, when it is offered a tool for that, and repeats what that said."""
+    """A model that lists the project, calculates or writes when it is offered a tool for that, and repeats what it
+    said."""
     is_streamed, last = bool(body.get("stream")), body["messages"][-1]
     if last["role"] == "tool":
         return says(f"The tool said: {json.loads(last['content'])['text']}", stream=is_streamed)
-    wanted = CALCULATES if "12345" in json.dumps(body["messages"]) else LISTS
+    said = json.dumps(body["messages"])
+    wanted = CALCULATES if "12345" in said else CREATES if "hello.txt" in said else LISTS
     if not any(tool["function"]["name"] == wanted["name"] for tool in body.get("tools", ())):
         return says(PLAIN, stream=is_streamed)
     call = {"id": "call_1", "type": "function", "function": wanted}
@@ -131,11 +134,14 @@ async def test_the_programs_for_the_agents_sdk_run_as_they_are_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with serving(tmp_path, monkeypatch) as (server, upstream):
-        first, both = read_blocks("openai-agents", "python", server)
+        first, both, asked = read_blocks("openai-agents", "python", server)
         python = await asyncio.to_thread(install_python_client, "openai-agents")
         printed = await run_program(server, python, "-", given=first + both)
         assert printed.startswith('LS {"path":"."}\nThe tool said: Listed 2 entries in')
         assert {"LS", "favourite_colour"} <= {tool["function"]["name"] for tool in upstream.bodies[-1]["tools"]}
+        printed = await run_program(server, python, "-", given=first + asked)
+        assert 'Write {"path":"hello.txt","content":"Hello."}\nThe tool said: ' in printed
+        assert (server.project / "hello.txt").read_text() == "Hello."
 
 
 @pytest.mark.requirement("clients:pages")
@@ -161,11 +167,14 @@ async def test_the_programs_for_the_ai_sdk_run_as_they_are_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with serving(tmp_path, monkeypatch) as (server, upstream):
-        responses, messages, both = read_blocks("ai-sdk", "js", server)
+        responses, messages, both, asked = read_blocks("ai-sdk", "js", server)
         assert (await run_script(server, responses)).startswith("mcp.LS { path: '.' }")
         assert LISTED in await run_script(server, messages)
         assert "The tool said: Listed 2 entries" in await run_script(server, both)
         assert {"LS", "favouriteColour"} <= {tool["function"]["name"] for tool in upstream.bodies[-1]["tools"]}
+        printed = await run_script(server, asked)
+        assert printed.startswith("mcp.Write { path: 'hello.txt', content: 'Hello.' }\nThe tool said: ")
+        assert (server.project / "hello.txt").read_text() == "Hello."
 
 
 @pytest.mark.requirement("clients:pages")

@@ -23,7 +23,7 @@ from tests.waiting import wait_for_value
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.records.call_record import CALL, KEPT, RESULT
 from toolyard.protocol.records.task_record import Task, TaskState
-from toolyard.protocol.request_text import format_request
+from toolyard.protocol.requests.scanner import format_request
 from toolyard.protocol.store import Record
 from toolyard.storage.sqlite import SqliteStore
 from toolyard.storage.state_file import STATE

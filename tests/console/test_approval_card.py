@@ -13,7 +13,7 @@ from tests.console.seeding import active, send_chat, untranslated
 from tests.console.talking import KEY, Talking, ended, say
 from tests.console.visit import DESKTOP, PHONE, Visit, visiting
 from tests.waiting import wait_for_value
-from toolyard.protocol.request_text import format_request
+from toolyard.protocol.requests.scanner import format_request
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 TINY = (320, 568)

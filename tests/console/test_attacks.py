@@ -24,7 +24,7 @@ from tests.console.talking import (
 from tests.console.visit import visiting
 from tests.gateway.upstream import Script, streamed
 from tests.render.attacks import ATTACKS, Attack, Where
-from toolyard.protocol.request_text import format_request
+from toolyard.protocol.requests.scanner import format_request
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 SOAK = os.environ.get("HYPOTHESIS_PROFILE") == "soak"

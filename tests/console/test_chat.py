@@ -32,8 +32,7 @@ from tests.console.talking import (
 from tests.console.test_shell import foreign_words
 from tests.console.visit import DESKTOP, PHONE, Visit, visiting
 from tests.gateway.upstream import Script, streamed
-from toolyard.protocol.request_text import format_request
-from toolyard.protocol.requests.scanner import parse_requests
+from toolyard.protocol.requests.scanner import format_request, parse_requests
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 DOT = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="

@@ -16,7 +16,7 @@ from tests.console.seeding import write_plugin
 from tests.console.talking import confirm_read, ended, reloaded, say, talking
 from tests.console.visit import PHONE, visiting
 from tests.shipped.test_image import PNG
-from toolyard.protocol.request_text import format_request
+from toolyard.protocol.requests.scanner import format_request
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 # A film that this very browser has made: of a canvas that changes.

@@ -10,7 +10,7 @@ from tests.console.hosting import Host
 from tests.console.looks import layout_faults
 from tests.console.talking import Talking, assistant, called, drawn, keep, say, user
 from tests.console.visit import PHONE, Visit, visiting
-from toolyard.protocol.request_text import format_request
+from toolyard.protocol.requests.scanner import format_request
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 TINY = (320, 568)

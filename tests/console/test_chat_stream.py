@@ -12,7 +12,7 @@ from tests.console.hosting import START_S
 from tests.console.talking import Held, Talking, becomes, drawn, ended, kept_state, reloaded, replies, say, slowly
 from tests.console.visit import visiting
 from tests.gateway.upstream import Script
-from toolyard.protocol.request_text import format_request
+from toolyard.protocol.requests.scanner import format_request
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.requirement("console:chat:stream")]
 WORDS = "\n\n".join(f"Paragraph {number}: the quick brown fox 跳过 the lazy dog." for number in range(40))

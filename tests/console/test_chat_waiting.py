@@ -13,7 +13,7 @@ from tests.console.talking import Talking, ended, say, talking
 from tests.console.visit import PHONE, Visit, visiting
 from tests.gateway.upstream import Script, streamed
 from tests.waiting import wait_until
-from toolyard.protocol.request_text import format_request
+from toolyard.protocol.requests.scanner import format_request
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.requirement("console:chat:waiting")]
 

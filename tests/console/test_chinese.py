@@ -25,7 +25,7 @@ from toolyard.protocol.access import ApprovalState, DecisionReason
 from toolyard.protocol.records.approval_record import Approval
 from toolyard.protocol.records.schedule_record import Schedule, ScheduleRun, ScheduleState
 from toolyard.protocol.records.task_record import TaskState
-from toolyard.protocol.request_text import format_request
+from toolyard.protocol.requests.scanner import format_request
 from toolyard.server_paths import CONSOLE_PAGES
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")

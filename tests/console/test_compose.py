@@ -16,7 +16,7 @@ from tests.console.test_shell import foreign_words
 from tests.console.visit import DESKTOP, PHONE, Visit, visiting
 from tests.gateway.upstream import says
 from tests.tools.media import pdf
-from toolyard.protocol.request_text import format_request
+from toolyard.protocol.requests.scanner import format_request
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 PNG = base64.b64decode(DOT)

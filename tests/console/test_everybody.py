@@ -10,7 +10,7 @@ from tests.console.hosting import Host
 from tests.console.looks import access_faults
 from tests.console.talking import Talking, ended, say
 from tests.console.visit import DESKTOP, PHONE, visiting
-from toolyard.protocol.request_text import format_request
+from toolyard.protocol.requests.scanner import format_request
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 SOAK = os.environ.get("HYPOTHESIS_PROFILE") == "soak"

@@ -60,7 +60,7 @@ async def test_the_finder_ranks_names_and_finds_every_kind_by_keyboard(browser: 
             ("audit", "Audit trail", "Pages"),
             ("doctor", "Settings: Doctor", "Pages"),
             ("openai", "Model providers", "Pages"),
-            ("pro", "Model providers", "Pages"),
+            ("provid", "Model providers", "Pages"),
         ):
             await field.fill(typed)
             await expect(options.first.locator(".finder-title")).to_have_text(first)

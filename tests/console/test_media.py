@@ -17,7 +17,7 @@ from tests.gateway.test_served import settings_for
 from tests.gateway.upstream import provider, replies
 from tests.web.conftest import run_server
 from toolyard.protocol.content import Media
-from toolyard.protocol.request_text import format_request
+from toolyard.protocol.requests.scanner import format_request
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 STRICT = {"Cross-Origin-Embedder-Policy": "require-corp", "Cross-Origin-Opener-Policy": "same-origin"}

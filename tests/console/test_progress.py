@@ -12,7 +12,7 @@ from tests.console.looks import access_faults
 from tests.console.seeding import write_plugin
 from tests.console.talking import Talking, confirm_read, say, talking
 from tests.console.visit import visiting
-from toolyard.protocol.request_text import format_request
+from toolyard.protocol.requests.scanner import format_request
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.requirement("console:progress")]
 # It reports lines until it may end.

@@ -15,7 +15,7 @@ from tests.console.looks import access_faults, layout_faults
 from tests.console.seeding import GO, active, attacks, seed, stored, task, untranslated, write_plugin
 from tests.console.visit import PHONE, Visit, visiting
 from tests.waiting import wait_for_value, wait_until
-from toolyard.liveness import is_process_alive
+from toolyard.process_numbers import is_process_alive
 from toolyard.protocol.records.task_record import KIND, Task, TaskState
 from toolyard.protocol.store import Query
 

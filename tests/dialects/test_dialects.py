@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.dialects.outcomes import failed, outcome, read, write
 from toolyard.blocking import BlockingYard
-from toolyard.cli.call import command
+from toolyard.cli.commands.call import command
 from toolyard.dialects import DIALECTS, encode
 from toolyard.errors import UsageError
 from toolyard.protocol.content import Media, Text

@@ -26,8 +26,10 @@ from toolyard.protocol.requests import scanner
 from toolyard.settings import Settings
 from toolyard.storage import backup_archive
 from toolyard.tools import grep, ls, project_files, validation, web_fetch
+from toolyard.vcp.nodes import node, node_files, nodes
 from toolyard.web import idempotency as idempotency_keys
 from toolyard.web.routes.chat import responses_socket
+from toolyard.web.routes.plugins import nodes as node_routes
 from toolyard.web.security import keys, sessions
 from toolyard.web.server import health, listener
 from toolyard.workspace import document, folder_listing, safe_fetch
@@ -172,7 +174,7 @@ def list_rows(server: Mapping[str, Any]) -> dict[str, list[Row]]:
             Row("stored response", _bytes(responses.MAX_STORED)),
             Row("stored responses that follow one another", _count(responses.MAX_CHAIN)),
             Row("their items", _bytes(responses.MAX_HISTORY)),
-            Row("background responses whose events can be followed again", _count(response_turns.MAX_BACKGROUND)),
+            Row("responses in the background at the same time", _count(response_turns.MAX_BACKGROUND)),
             Row("stored conversations of one key", _count(conversations.MAX_PER_CALLER)),
             Row(
                 "characters of a conversation that a search looks at, the newest",
@@ -203,6 +205,16 @@ def list_rows(server: Mapping[str, Any]) -> dict[str, list[Row]]:
             Row("the same, at `/v1/responses`", _bytes(server["chat_body_bytes"])),
             Row("requests of Responses that wait on a WebSocket", _count(responses_socket.MAX_WAITING)),
             Row("messages of a WebSocket client in a second", _count(server["websocket_messages_per_second"])),
+            Row("nodes", _count(nodes.MAX_NODES)),
+            Row("message of a node", _bytes(node_routes.MAX_MESSAGE)),
+            Row("message to a node", _bytes(node.MAX_SENT)),
+            Row("messages of a node in a second", _count(node_routes.RATE)),
+            Row("messages that wait until a node takes them", _count(node.MAX_UNSENT)),
+            Row("calls in a node at the same time", _count(node.AT_ONCE)),
+            Row("tools of a node", _count(node.MAX_TOOLS)),
+            Row("placeholders of a node", _count(node.MAX_PLACEHOLDERS)),
+            Row("value of one, in characters", _count(node.MAX_VALUE)),
+            Row("copies of files of nodes", _bytes(node_files.MAX_CACHE)),
             Row("ping of a WebSocket", _seconds(server["websocket_ping_seconds"])),
             Row("log lines that wait to be written", _count(server["log_lines"])),
             Row("running work at shutdown has", _seconds(server["drain_seconds"])),

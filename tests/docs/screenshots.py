@@ -17,7 +17,7 @@ from tests.console.talking import Talking, ended, say, talking
 from tests.console.visit import DESKTOP, PHONE, Visit, visiting
 from tests.docs.animation import Frame, encode_animation
 from tests.gateway.upstream import Script
-from toolyard.protocol.request_text import format_request
+from toolyard.protocol.requests.scanner import format_request
 
 Steps = Callable[[Visit], Awaitable[None]]
 ANIMATION: Final = "toolyard.webp"

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 import toolyard
-from tests.test_messages import CALLS
+from scripts.messages import find_calls
 from toolyard.cli import toolyard as command_line
 from toolyard.dialects import DIALECTS
 from toolyard.web.security.scope import Scope
@@ -98,8 +98,8 @@ def _match_template(template: str, message: str) -> bool:
 def test_every_message_of_the_troubleshooting_page_is_one_that_toolyard_says() -> None:
     messages = [line for block in _fences(_read("troubleshooting.md"), "text") for line in block.splitlines()]
     setup = (ROOT / "scripts/setup").read_text("utf-8")
-    templates = [call.template for call in CALLS]
-    for file in (ROOT / "src/toolyard/cli").glob("*.py"):
+    templates = [call.template for call in find_calls()]
+    for file in (ROOT / "src/toolyard/cli").rglob("*.py"):
         templates += _read_templates(ast.parse(file.read_text("utf-8")))
     assert len(messages) > 20
     known = [message for message in messages if any(_match_template(template, message) for template in templates)]

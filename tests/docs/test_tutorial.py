@@ -28,7 +28,7 @@ from tests.gateway.upstream import Provider, Script, provider, says
 from tests.waiting import wait_for_value, wait_until
 from toolyard.gateway.tour_model import Topic, find_topic, write_reply
 from toolyard.gateway.vcp_blocks import PAYLOAD
-from toolyard.protocol.request_text import format_request
+from toolyard.protocol.requests.scanner import format_request
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/tutorial.md").read_text("utf-8")

@@ -17,7 +17,7 @@ from toolyard.protocol.mask import Mask
 from toolyard.protocol.store import Query
 from toolyard.protocol.tool import Checkpoint, Result, ToolCall
 from toolyard.storage.sqlite import SqliteStore
-from toolyard.tools.thread import in_thread
+from toolyard.tools.worker_thread import in_thread
 
 pytestmark = pytest.mark.requirement("runner:one-way")
 WAIT_S = 60.0

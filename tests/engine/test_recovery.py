@@ -23,7 +23,7 @@ from toolyard.engine.schedules import Schedules
 from toolyard.engine.tasks import Tasks
 from toolyard.engine.turns import Turns
 from toolyard.errors import AlreadyOwned
-from toolyard.liveness import process_start_time
+from toolyard.process_numbers import process_start_time
 from toolyard.protocol.access import ApprovalState, Mode
 from toolyard.protocol.mask import Mask
 from toolyard.protocol.records.task_record import Process, Task, TaskState

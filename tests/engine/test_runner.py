@@ -27,7 +27,7 @@ from toolyard.protocol.result_limits import MAX_BYTES, Direction
 from toolyard.protocol.store import NewEvent, Query, Record
 from toolyard.protocol.tool import Checkpoint, Origin, Result, Risk, ToolCall, ToolSpec
 from toolyard.storage.sqlite import SqliteStore
-from toolyard.tools.thread import in_thread
+from toolyard.tools.worker_thread import in_thread
 from toolyard.workspace.outputs import Outputs
 from toolyard.workspace.workspace import Workspace
 from toolyard.yard.results import ModelView

@@ -25,6 +25,7 @@ DELTAS = {
     "mcp_tool_result": set[str](),
     "web_search_tool_result": set[str](),
 }
+BESIDE = ("context_management",)  # what the last event has beside its delta
 _FIELDS = {"text_delta": "text", "thinking_delta": "thinking"}
 
 
@@ -88,7 +89,7 @@ def check_order(events: list[dict[str, Any]]) -> dict[str, Any]:
             case kind:
                 raise AssertionError(f"no event of a message: {kind}")
     assert not is_open
-    message |= events[-2]["delta"]
+    message |= events[-2]["delta"] | {key: events[-2][key] for key in BESIDE if key in events[-2]}
     message["usage"] |= events[-2]["usage"]
     return check_message(message)
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from tests.gateway.response_events import NULLABLE
 from tests.gateway.upstream import DONE, Script, chunk, completion
 from toolyard.provider_settings import ProviderProtocol
 
@@ -30,6 +31,7 @@ class ToolUse:
     name: str
     arguments: Mapping[str, Any] = field(default_factory=dict)
     id: str = "call_1"
+    more: Mapping[str, Any] = field(default_factory=dict)  # in Messages, what else is said of it
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,6 +59,8 @@ class Reply:
     cut_after: int | None = None  # events, after which the connection closes
     then: str = "end"  # or hang
     size: int = 7  # characters of a piece
+    more: Mapping[str, Any] = field(default_factory=dict)  # in Messages, what else is said of the answer
+    spent: Mapping[str, Any] = field(default_factory=dict)  # and of its tokens
 
 
 def using(protocol: Protocol) -> dict[str, Any]:
@@ -116,7 +120,8 @@ def _arguments(call: ToolUse) -> str:
 
 
 def _chat_usage(reply: Reply) -> _Made:
-    details = {"prompt_tokens_details": {"cached_tokens": reply.cached}} if reply.cached else {}
+    details: _Made = {"prompt_tokens_details": {"cached_tokens": reply.cached}} if reply.cached else {}
+    details |= {"completion_tokens_details": {"reasoning_tokens": 3}} if reply.reasoning else {}
     total = reply.prompt + reply.answered
     return {"prompt_tokens": reply.prompt, "completion_tokens": reply.answered, "total_tokens": total} | details
 
@@ -129,6 +134,8 @@ def _chat_events(reply: Reply) -> Iterator[bytes]:
     yield chunk({"role": "assistant", "content": ""})
     for key, text in (("reasoning_content", reply.reasoning), ("content", reply.text), ("refusal", reply.refusal)):
         yield from (chunk({key: piece}) for piece in _pieces(text, reply.size))
+    if reply.cited:
+        yield chunk({"annotations": _chat_annotations(reply)})
     for index, call in enumerate(reply.calls):
         head = {"index": index, "id": call.id, "type": "function", "function": {"name": call.name, "arguments": ""}}
         yield chunk({"tool_calls": [head]})
@@ -150,12 +157,19 @@ def _chat_whole(reply: Reply) -> bytes:
         message["reasoning_content"] = reply.reasoning
     if reply.refusal:
         message["refusal"] = reply.refusal
+    if reply.cited:
+        message["annotations"] = _chat_annotations(reply)
     if reply.calls:
         message["tool_calls"] = [
             {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": _arguments(call)}}
             for call in reply.calls
         ]
     return completion(message, _chat_finish(reply), _chat_usage(reply))
+
+
+def _chat_annotations(reply: Reply) -> list[_Made]:
+    page = {"url": reply.cited, "title": "A page", "start_index": 0, "end_index": len(reply.text)}
+    return [{"type": "url_citation", "url_citation": page}]
 
 
 # --- Responses
@@ -201,6 +215,7 @@ def _response(reply: Reply, output: list[_Made], status: str = "") -> _Made:
         "total_tokens": reply.prompt + reply.answered,
     }
     return {
+        **dict.fromkeys(NULLABLE),
         "id": "resp_1",
         "object": "response",
         "created_at": 1,
@@ -299,7 +314,7 @@ def _blocks(reply: Reply) -> list[_Made]:
         made.append({"type": "thinking", "thinking": reply.reasoning, "signature": reply.signature})
     if text := reply.text or reply.refusal:
         made.append({"type": "text", "text": text, "citations": _citations(reply) or None})
-    uses = ({"id": call.id, "name": call.name, "input": dict(call.arguments)} for call in reply.calls)
+    uses = ({"id": call.id, "name": call.name, "input": dict(call.arguments), **call.more} for call in reply.calls)
     return [*made, *({"type": "tool_use", **use} for use in uses)]
 
 
@@ -318,7 +333,8 @@ def _stop_reason(reply: Reply) -> str:
 
 def _messages_usage(reply: Reply) -> _Made:
     fresh = reply.prompt - reply.cached - reply.written
-    made = {"input_tokens": fresh, "output_tokens": reply.answered}
+    made: _Made = {"input_tokens": fresh, "output_tokens": reply.answered}
+    made |= {"output_tokens_details": {"thinking_tokens": 3}} if reply.reasoning else {}
     return made | {"cache_read_input_tokens": reply.cached, "cache_creation_input_tokens": reply.written}
 
 
@@ -326,7 +342,8 @@ def _message(reply: Reply) -> _Made:
     if reply.error:
         return _messages_error(reply)
     head = {"id": "msg_1", "type": "message", "role": "assistant", "model": "scripted", "content": _blocks(reply)}
-    return {**head, "stop_reason": _stop_reason(reply), "stop_sequence": None, "usage": _messages_usage(reply)}
+    usage = {**_messages_usage(reply), **reply.spent}
+    return {**head, "stop_reason": _stop_reason(reply), "stop_sequence": None, "usage": usage, **reply.more}
 
 
 def _messages_error(reply: Reply) -> _Made:
@@ -349,8 +366,11 @@ def _messages_objects(reply: Reply) -> Iterator[_Made]:
     if reply.error:
         yield _messages_error(reply)
         return
-    delta = {"stop_reason": _stop_reason(reply), "stop_sequence": None}
-    yield {"type": "message_delta", "delta": delta, "usage": {"output_tokens": reply.answered}}
+    more = dict(reply.more)
+    beside = {key: more.pop(key) for key in ("context_management",) if key in more}
+    delta = {"stop_reason": _stop_reason(reply), "stop_sequence": None, **more}
+    usage = {"output_tokens": reply.answered, **reply.spent}
+    yield {"type": "message_delta", "delta": delta, "usage": usage, **beside}
     yield {"type": "message_stop"}
 
 

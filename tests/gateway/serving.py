@@ -22,14 +22,14 @@ from tests.gateway.upstream import Answers, Provider, provider
 from tests.waiting import wait_until
 from toolyard.config import load_config
 from toolyard.engine.clock import SystemClock
+from toolyard.gateway.chat_request import ClientRequest
 from toolyard.gateway.chats import Chat
-from toolyard.gateway.client_request import ClientRequest
 from toolyard.gateway.media_links import MediaLinks
 from toolyard.gateway.protocols.responses.response_turns import ResponseTurns
 from toolyard.gateway.providers.answer import Limits
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.mask import Mask
-from toolyard.protocol.request_text import format_request
+from toolyard.protocol.requests.scanner import format_request
 from toolyard.protocol.tool import Checkpoint, Result, ToolCall
 from toolyard.web.idempotency import IdempotentRequests
 from toolyard.web.routes.chat import chats as chat_routes

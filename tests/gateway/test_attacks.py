@@ -11,7 +11,7 @@ from tests.fakes import FakeTool
 from tests.gateway.serving import ME, chat_body, gateway, request
 from tests.gateway.upstream import DONE, Script, chunk, replies, says
 from tests.plugins.folders import make_plugin
-from toolyard.gateway.client_request import ClientRequest
+from toolyard.gateway.chat_request import ClientRequest
 from toolyard.gateway.vcp_blocks import write_information_block
 from toolyard.protocol.access import Mode
 from toolyard.protocol.store import Query

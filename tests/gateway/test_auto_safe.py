@@ -14,7 +14,7 @@ from tests.fakes import FakeTool, says
 from tests.gateway.serving import ME, Gateway, chat_body, gateway, request
 from tests.gateway.upstream import says as model_says
 from tests.waiting import wait_for_value
-from toolyard.gateway.client_request import ClientRequest
+from toolyard.gateway.chat_request import ClientRequest
 from toolyard.gateway.faults import ChatFailed
 from toolyard.gateway.tool_calls.jobs import Bounds, parse_bounds
 from toolyard.protocol.access import DecisionReason, Effect

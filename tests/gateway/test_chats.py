@@ -15,7 +15,7 @@ from tests.fakes import Endless, FakeTool
 from tests.gateway.serving import ME, Gateway, StreamedAnswer, chat_body, gateway, request
 from tests.gateway.upstream import Script, chunk, replies, says, streamed
 from tests.waiting import run_loop_once, wait_until, wait_until_still
-from toolyard.gateway.client_request import ClientRequest
+from toolyard.gateway.chat_request import ClientRequest
 from toolyard.gateway.reply.chunks import Chunk, Head
 from toolyard.gateway.turns.turn import Turn
 from toolyard.gateway.turns.turn_events import Delta, Gap

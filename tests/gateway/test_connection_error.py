@@ -16,7 +16,7 @@ import pytest
 
 from tests.gateway.serving import ME, chat_body, gateway
 from tests.gateway.upstream import Script, provider, streamed
-from toolyard.gateway.client_request import ClientRequest
+from toolyard.gateway.chat_request import ClientRequest
 from toolyard.gateway.providers.diagnosis import explain_connection_error
 from toolyard.gateway.providers.probe import probe
 from toolyard.message import Message

@@ -11,7 +11,7 @@ from tests.fakes import FakeTool
 from tests.gateway.drawing import asks_natively
 from tests.gateway.serving import ME, Gateway, gateway, request
 from tests.gateway.upstream import Script, says
-from toolyard.gateway.client_request import ClientRequest
+from toolyard.gateway.chat_request import ClientRequest
 from toolyard.gateway.faults import refused_request
 from toolyard.gateway.offer_policy import is_tool_refusal
 from toolyard.gateway.providers.model_windows import find_well_known, read_window

@@ -13,7 +13,7 @@ from tests.gateway.serving import ME, QUICK, Gateway, StreamedAnswer, chat_body,
 from tests.gateway.upstream import Script, provider, replies, says, streamed
 from tests.waiting import run_loop_once, wait_until
 from toolyard.engine.step_limiter import AT_ONCE
-from toolyard.gateway.client_request import ClientRequest
+from toolyard.gateway.chat_request import ClientRequest
 from toolyard.gateway.faults import ChatFailed
 from toolyard.gateway.providers.upstream import HttpUpstream
 from toolyard.gateway.providers.upstreams import Upstreams

@@ -12,7 +12,7 @@ import pytest
 from tests.gateway.drawing import asks_natively
 from tests.gateway.serving import ME, Gateway, chat_body, gateway, request
 from tests.gateway.upstream import Answers, Provider, Script, provider, replies, says, streamed
-from toolyard.gateway.client_request import ClientRequest
+from toolyard.gateway.chat_request import ClientRequest
 from toolyard.provider_settings import Provider as Setting
 from toolyard.provider_settings import ProviderOptions
 

@@ -13,7 +13,7 @@ import pytest
 
 from tests.gateway.serving import ME, QUICK, chat_body, gateway, request
 from tests.gateway.upstream import DONE, Script, chunk, completion, replies, says, streamed
-from toolyard.gateway.client_request import ClientRequest
+from toolyard.gateway.chat_request import ClientRequest
 from toolyard.gateway.providers.answer import Limits
 
 BLOCK = request(text="hello")

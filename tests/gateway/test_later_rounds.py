@@ -10,7 +10,7 @@ import pytest
 from tests.gateway.drawing import asks_natively
 from tests.gateway.serving import ME, chat_body, gateway, request
 from tests.gateway.upstream import DONE, Script, chunk, completion, says
-from toolyard.gateway.client_request import ClientRequest
+from toolyard.gateway.chat_request import ClientRequest
 from toolyard.gateway.turns.dialogue import MAX_ROUNDS
 from toolyard.provider_settings import ProviderOptions
 

@@ -10,7 +10,7 @@ import pytest
 from tests.gateway.drawing import LARGE, SMALL, SOUND, add_draw
 from tests.gateway.serving import ME, PUBLIC_URL, Gateway, chat_body, gateway, request
 from tests.gateway.upstream import replies
-from toolyard.gateway.client_request import ClientRequest
+from toolyard.gateway.chat_request import ClientRequest
 from toolyard.gateway.media_links import MAX_SHOWN
 from toolyard.protocol.content import Media
 

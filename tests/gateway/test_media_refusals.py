@@ -11,7 +11,7 @@ from tests.fakes import FakeClock
 from tests.gateway.drawing import SMALL, SOUND, add_draw, asks_natively, refuses
 from tests.gateway.serving import gateway, request
 from tests.gateway.upstream import Script, says
-from toolyard.gateway.client_request import ClientRequest
+from toolyard.gateway.chat_request import ClientRequest
 from toolyard.gateway.faults import ChatFault, bad_request, refused_request
 from toolyard.gateway.media_parts import KEPT_S, MAX_MODELS, MediaRefusals, may_refuse_media
 

@@ -19,7 +19,7 @@ from toolyard.gateway.turns.turn_memory import (
     TurnMemory,
     last_question,
 )
-from toolyard.protocol.request_text import format_request
+from toolyard.protocol.requests.scanner import format_request
 
 ANSWER = "> ✓ LS: Listed 2 entries.\n\nThere are two files."
 QUESTION = "What is here?"

@@ -60,6 +60,36 @@ async def test_thinking_goes_through_byte_for_byte_both_ways(tmp_path: Path, str
         assert one.upstream.bodies[1]["messages"][1]["content"] == message["content"]
 
 
+@pytest.mark.requirement("anthropic:stops", "anthropic:tools")
+@STREAMED
+async def test_what_a_provider_of_the_same_protocol_says_of_its_answer_reaches_the_client(
+    tmp_path: Path, stream: bool
+) -> None:
+    """As Claude Code's auto mode needs it: what its provider has found out about each call of the client."""
+    judged = {"type": "available", "tool_uses": {"t1": {"type": "evaluated", "outcome": "not_flagged"}}}
+    more = {
+        "safeguard_results": [{"type": "dangerous_tool_use", "status": judged}],
+        "container": {"id": "c1", "expires_at": "2026-11-20T00:00:00Z"},
+        "context_management": {"applied_edits": []},
+    }
+    spent = {"server_tool_use": {"web_search_requests": 1, "web_fetch_requests": 0}}
+    caller = {"caller": {"type": "direct"}}
+    replies = [
+        Reply(calls=(SAY,), spent=spent),
+        Reply(calls=(ToolUse("weather", {"at": "a"}, "t1", caller),), more=more, spent=spent),
+    ]
+    async with gateway(tmp_path, scripted("messages", *replies), settings=using("messages"), served=True) as one:
+        safeguards = [{"type": "dangerous_tool_use"}]
+        message = await ask(one, stream=stream, tools=[WEATHER], model="m+tools", safeguards=safeguards)
+        assert one.upstream.bodies[1]["safeguards"] == safeguards
+        assert {key: message[key] for key in more} == more
+        assert message["content"][-1]["caller"] == caller["caller"]
+        assert message["usage"]["server_tool_use"] == {"web_search_requests": 2, "web_fetch_requests": 0}
+        heard = await one.stream()
+        assert "safeguard_results" not in json.dumps(heard.events), "a client of chat does not get it"
+        assert "server_tool_use" not in json.dumps(heard.events)
+
+
 @pytest.mark.requirement("anthropic:request")
 async def test_a_provider_of_the_same_protocol_gets_all_that_chat_has_no_word_for(tmp_path: Path) -> None:
     fields = {

@@ -1,11 +1,15 @@
 """Requests of Anthropic's Messages, as chats."""
 
+import json
 from typing import Any
 
 import pytest
 
 from toolyard.gateway.faults import ChatFailed
+from toolyard.gateway.media_parts import replace_parts
+from toolyard.gateway.protocols.chat_body import drop_native
 from toolyard.gateway.protocols.messages.client_request import MessagesRequest, read_messages_request
+from toolyard.gateway.protocols.messages.provider_request import to_messages
 from toolyard.gateway.tool_calls.native_calls import list_client_tools
 
 USER: Any = {"role": "user", "content": "Hi"}
@@ -29,7 +33,16 @@ def chat(*messages: Any, **more: Any) -> Any:
 
 
 def written(*messages: Any, **more: Any) -> Any:
-    return chat(*messages, **more)["messages"]
+    """The messages of chat, without what stands beside them for a provider of this protocol."""
+    return drop_origins(chat(*messages, **more)["messages"])
+
+
+def drop_origins(value: Any) -> Any:
+    if isinstance(value, list):
+        return [drop_origins(one) for one in value]
+    if isinstance(value, dict):
+        return {key: drop_origins(inner) for key, inner in value.items() if key != "origin"}
+    return value
 
 
 @pytest.mark.requirement("anthropic:request")
@@ -164,6 +177,82 @@ def test_calls_of_the_client_are_answered_before_anything_else_is_said() -> None
             ],
         },
     ]
+
+
+@pytest.mark.requirement("anthropic:request")
+def test_what_says_more_than_chat_can_comes_back_whole_to_a_provider_of_the_same_protocol() -> None:
+    cited = {"type": "char_location", "cited_text": "W", "document_index": 0, "start_char_index": 0}
+    cites = {"citations": {"enabled": True}}
+    words = {"type": "text", "media_type": "text/plain", "data": "Words."}
+    pdf = {"type": "base64", "media_type": "application/pdf", "data": "JVBERi0="}
+    inner = {"type": "content", "content": [{"type": "text", "text": "In it."}, PNG, {"type": "text", "text": "Too."}]}
+    asked = [
+        {"type": "text", "text": "Look.", **CACHED},
+        *({"type": "document", "source": source, "title": "A", **cites} for source in (words, pdf, inner)),
+    ]
+    said = [
+        {"type": "text", "text": "W.", "citations": [cited]},
+        {"type": "tool_use", "id": "t1", "name": "look", "input": {"at": 1}, "caller": {"type": "direct"}},
+        {"type": "tool_use", "id": "t2", "name": "look", "input": {}},
+        {"type": "tool_use", "id": "t3", "name": "find", "input": {}},
+    ]
+    found = [{"type": "tool_reference", "tool_name": "later"}]
+    results = [
+        {"type": "tool_result", "tool_use_id": "t1", "content": [{"type": "text", "text": "seen"}, PNG], **CACHED},
+        {"type": "tool_result", "tool_use_id": "t2", "content": "not there", "is_error": True},
+        {"type": "tool_result", "tool_use_id": "t3", "content": found},
+        {"type": "text", "text": "And?"},
+    ]
+    messages = [
+        {"role": role, "content": content}
+        for role, content in (("user", asked), ("assistant", said), ("user", results))
+    ]
+    schema = {"input_schema": {"type": "object"}}
+    tools = [
+        {"name": "look", **schema, "input_examples": [{"at": 1}], "allowed_callers": ["direct"]},
+        {"name": "find", **schema},
+        {"name": "later", **schema, "defer_loading": True},
+        {"name": "never", **schema, "defer_loading": True},
+    ]
+    body = chat(*messages, tools=tools)
+    sent = to_messages(body).body
+    assert sent["messages"] == messages
+    assert sent["tools"] == tools
+    assert "origin" not in json.dumps(drop_native(body))
+    refused = to_messages(body | {"messages": replace_parts(body["messages"], frozenset({"image"}))}).body
+    assert "iVBORw0=" not in json.dumps(refused), "a model that refuses pictures gets them from nowhere"
+    body["messages"][0]["content"][1]["text"] = "Changed on its way."
+    assert "Changed on its way." in json.dumps(to_messages(body).body)
+
+
+@pytest.mark.requirement("anthropic:tools")
+def test_tools_that_a_system_message_adds_or_removes_are_offered_from_there_on() -> None:
+    schema = {"input_schema": {"type": "object"}}
+
+    def change(kind: str, name: str, **more: Any) -> dict[str, Any]:
+        return {"type": f"tool_{kind}", "tool": {"type": "tool_reference", "name": name} | more}
+
+    tools = [{"name": "late", **schema, "defer_loading": True}, {"name": "gone", **schema}, {"name": "back", **schema}]
+    added = {"type": "tool_addition", "tool": {"type": "tool_definition", "definition": {"name": "new", **schema}}}
+    blocks = [change("addition", "late"), change("removal", "gone"), change("removal", "back")]
+    messages = [
+        *(USER, {"role": "system", "content": [*blocks, {"type": "text", "text": "Mind it."}]}),
+        {"role": "assistant", "content": [{"type": "text", "text": "Yes."}]},
+        *(USER, {"role": "system", "content": [added, change("addition", "back")]}),
+    ]
+    body = chat(*messages, tools=tools)
+    assert list_client_tools(body) == {"late", "gone", "back", "new"}, "a call of any of them is the client's"
+    plain: Any = drop_native(body)
+    assert [tool["function"]["name"] for tool in plain["tools"]] == ["late", "back", "new"]
+    assert [one["content"] for one in plain["messages"] if one["role"] == "system"] == ["Mind it."]
+    sent: Any = to_messages(body).body
+    assert sent["tools"] == tools
+    assert [one["content"] for one in sent["messages"] if one["role"] == "system"] == [
+        messages[1]["content"],
+        messages[4]["content"],
+    ]
+    with pytest.raises(ChatFailed, match=r"messages\[1\].content\[0\].tool' must be an object"):
+        chat(USER, {"role": "system", "content": [{"type": "tool_addition"}]})
 
 
 @pytest.mark.requirement("anthropic:thinking")

@@ -11,7 +11,7 @@ from tests.built_in_tools import BUILT_IN_TOOLS, READ_ONLY_TOOLS
 from tests.gateway.serving import ME, Gateway, StreamedAnswer, chat_body, gateway, request
 from tests.gateway.upstream import DONE, Script, chunk, completion, replies, says
 from tests.plugins.folders import make_plugin
-from toolyard.gateway.client_request import ClientRequest
+from toolyard.gateway.chat_request import ClientRequest
 from toolyard.gateway.faults import refused_request
 from toolyard.gateway.offer_policy import is_tool_refusal
 from toolyard.protocol.access import Mode

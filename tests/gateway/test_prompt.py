@@ -12,10 +12,10 @@ import pytest
 from tests.gateway.serving import ME, chat_body, gateway
 from tests.gateway.upstream import replies
 from tests.plugins.folders import manifest_text
+from toolyard.gateway.chat_ports import PromptSources
 from toolyard.gateway.chat_prompt import MAX_GROWTH, fill_prompt
-from toolyard.gateway.client_request import ClientRequest
+from toolyard.gateway.chat_request import ClientRequest
 from toolyard.gateway.faults import ChatFailed
-from toolyard.gateway.ports import PromptSources
 from toolyard.protocol.json import Json
 from toolyard.protocol.manifests.manifest_parser import read_manifest
 from toolyard.protocol.manifests.spec import tool_spec

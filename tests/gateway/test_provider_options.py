@@ -13,7 +13,7 @@ from tests.gateway.serving import ME, QUICK, chat_body, gateway, request
 from tests.gateway.upstream import Script, provider, replies, says, streamed
 from toolyard.config import load_config
 from toolyard.errors import ConfigError
-from toolyard.gateway.client_request import ClientRequest
+from toolyard.gateway.chat_request import ClientRequest
 from toolyard.gateway.faults import refused_request
 from toolyard.gateway.providers.upstream import BUSY_S, MAX_REST_S, REFUSED_S, HttpUpstream, KeyRing
 from toolyard.provider_settings import Provider, ProviderOptions

@@ -14,7 +14,7 @@ import pytest
 from tests.gateway.serving import ME, QUICK, Gateway, StreamedAnswer, chat_body, gateway
 from tests.gateway.upstream import DONE, Script, chunk, completion, provider, says, streamed
 from tests.waiting import wait_until
-from toolyard.gateway.client_request import ClientRequest
+from toolyard.gateway.chat_request import ClientRequest
 from toolyard.gateway.faults import ChatFailed
 from toolyard.gateway.providers import answer
 from toolyard.gateway.providers.answer import MAX_BATCH, MAX_UNSTREAMED, HttpAnswer

@@ -9,9 +9,9 @@ import pytest
 from tests.gateway.drawing import asks_natively
 from tests.gateway.serving import ME, Gateway, chat_body, gateway, request
 from tests.gateway.upstream import Script, replies, says
-from toolyard.gateway.client_request import ClientRequest
+from toolyard.gateway.chat_request import ClientRequest
 from toolyard.gateway.vcp_blocks import PAYLOAD
-from toolyard.protocol.request_text import format_request
+from toolyard.protocol.requests.scanner import format_request
 
 SAY = request(text="hello")
 TOOLS = [{"type": "function", "function": {"name": "weather", "parameters": {"type": "object"}}}]

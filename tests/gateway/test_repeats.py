@@ -18,7 +18,7 @@ from tests.gateway.test_chats import make_log
 from tests.gateway.upstream import DONE, Script, chunk, completion, replies, says, streamed
 from tests.programs import find_program
 from tests.waiting import run_loop_once, wait_until
-from toolyard.gateway.client_request import ClientRequest
+from toolyard.gateway.chat_request import ClientRequest
 from toolyard.gateway.turns.rendering import ClientAnswer
 from toolyard.gateway.turns.turn_log import State
 from toolyard.protocol.json import JsonObject

@@ -12,7 +12,7 @@ import pytest
 from tests.gateway.response_events import ask, check_events, check_response, get, parse_stream, stream
 from tests.gateway.serving import request
 from tests.gateway.test_idempotency_killed import HANG, effects, wait_for_effect
-from tests.gateway.test_served import server
+from tests.gateway.test_served import server, settings_for
 from tests.gateway.test_turns_killed import prepare
 from tests.gateway.upstream import provider, replies
 from tests.waiting import wait_for_value
@@ -76,6 +76,23 @@ async def allow_when_asked(url: str, key: str) -> None:
                 pending = (await got.json())["data"]
         async with session.post(f"/v1/approvals/{pending[0]['id']}/allow", json={}) as answered:
             assert answered.status == 200
+
+
+@pytest.mark.requirement("responses:approvals")
+async def test_a_client_that_names_stored_items_in_place_of_them_is_asked_too(tmp_path: Path) -> None:
+    async with server(tmp_path, replies(WRITE, "That is all.", "Yes.")) as running:
+        user = {"role": "user", "content": "Hi"}
+        first = await ask(running.url, {"input": [user], "tools": OURS}, key=running.key)
+        history = [user, *name_items(first), *answer_to(first["output"][-1], allowed=True)]
+        second = await ask(running.url, {"input": history, "tools": OURS}, key=running.key)
+        more = [*history, *name_items(second), {"role": "user", "content": "And?"}]
+        third = await ask(running.url, {"input": more, "tools": OURS}, key=running.key)
+    assert [item["type"] for item in second["output"]] == ["mcp_call", "message"]
+    assert third["output"][0]["content"][0]["text"] == "Yes."
+
+
+def name_items(response: dict[str, Any]) -> list[dict[str, Any]]:
+    return [{"type": "item_reference", "id": item["id"]} for item in response["output"]]
 
 
 @pytest.mark.requirement("responses:approvals")
@@ -153,6 +170,36 @@ async def test_a_socket_answers_one_request_after_the_other_and_keeps_the_newest
 
 
 @pytest.mark.requirement("responses:socket")
+async def test_a_request_that_generates_nothing_asks_no_model_and_the_next_one_goes_on_from_it(tmp_path: Path) -> None:
+    async with provider(replies("One.")) as upstream:
+        (tmp_path / "home").mkdir()
+        (tmp_path / "home/config.toml").write_text(settings_for(upstream))
+        async with (
+            start_server(tmp_path) as running,
+            openai.AsyncOpenAI(base_url=f"{running.url}/v1", api_key=running.key) as client,
+            asyncio.timeout(60),
+        ):
+            connecting: Any = client.responses.connect()
+            async with connecting as connection:
+                last = await send(connection, input="Be short.", store=False, generate=False)
+                done = await send(connection, input="Hi", store=False, previous_response_id=last["id"])
+    assert (last["status"], last["output"]) == ("completed", [])
+    assert done["output"][0]["content"][0]["text"] == "One."
+    assert [[one["content"] for one in body["messages"]] for body in upstream.bodies] == [["Be short.", "Hi"]]
+
+
+async def send(connection: Any, **body: Any) -> dict[str, Any]:
+    """Return the response to a request on a socket."""
+    await connection.send({"type": "response.create", "model": "m", **body})
+    events = []
+    async for event in connection:
+        events.append(event.to_dict(mode="json"))
+        if event.type == "response.completed":
+            break
+    return check_events(events)
+
+
+@pytest.mark.requirement("responses:socket")
 async def test_the_official_client_connects(tmp_path: Path) -> None:
     async with (
         server(tmp_path, replies("One.")) as running,
@@ -186,3 +233,33 @@ async def test_a_background_response_goes_on_after_a_kill_and_its_tool_runs_once
         check_response(now)
     assert (now["id"], now["status"], effects(tmp_path)) == (made["id"], "completed", 1)
     assert [item["type"] for item in now["output"]] == ["mcp_call", "message"]
+
+
+@pytest.mark.requirement("responses:approvals", "p:P2")
+@pytest.mark.parametrize("is_kept_by_client", [False, True])
+async def test_a_question_is_answered_after_a_kill_and_what_had_run_runs_no_more(
+    tmp_path: Path, is_kept_by_client: bool
+) -> None:
+    model = replies(request("Count"), request("Count"), "Counted twice.")
+    async with provider(model) as upstream, asyncio.timeout(180):
+        words = prepare(tmp_path, upstream.url, mode="ask")
+        user = {"role": "user", "content": "Hi"}
+        async with start_server(tmp_path, *words) as first:
+            one = await ask(first.url, {"input": [user], "tools": OURS}, key=first.key)
+            history = [user, *one["output"], *answer_to(one["output"][-1], allowed=True)]
+            two = await ask(first.url, {"input": history, "tools": OURS}, key=first.key)
+            assert effects(tmp_path) == 1
+            assert (await get(first.url, f"/{two['id']}", key=first.key))[0] == 200  # it is stored by now
+            first.process.kill()
+            await first.process.wait()
+        async with start_server(tmp_path, *words) as second:
+            answer = answer_to(two["output"][-1], allowed=True)
+            body = (
+                {"input": [*history, *two["output"], *answer]}
+                if is_kept_by_client
+                else {"input": answer, "previous_response_id": two["id"]}
+            )
+            three = await ask(second.url, {**body, "tools": OURS}, key=second.key)
+    check_response(three)
+    assert [item["type"] for item in three["output"]] == ["mcp_call", "mcp_call", "message"]
+    assert effects(tmp_path) == 2

@@ -12,8 +12,13 @@ from tests.gateway.native_providers import Reply, ToolUse, scripted
 from tests.gateway.response_events import ask, check_events, get, parse_stream, post, stream
 from tests.gateway.serving import gateway, request
 from tests.gateway.upstream import Script, replies, says, streamed
+from toolyard.gateway.protocols.responses import response_turns
+from toolyard.gateway.protocols.responses.client_answer import ResponseWriter
+from toolyard.gateway.turns.turn_events import Gap
 
 BLOCK = request(text="hello")
+TRIGGER: Any = {"type": "compaction_trigger"}
+FLIP: Any = {"type": "function", "name": "flip", "parameters": {}, "strict": False}
 
 
 def create(client: openai.AsyncOpenAI) -> Any:
@@ -156,6 +161,37 @@ async def test_a_response_in_the_background_goes_on_and_is_followed_from_any_eve
 
 
 @pytest.mark.requirement("responses:background")
+async def test_a_response_in_the_background_without_a_tool_is_followed_again_after_its_end(tmp_path: Path) -> None:
+    async with gateway(tmp_path, replies("Hello there."), served=True) as one, one.client() as client:
+        begun = await create(client)(model="m", input="Hi", background=True, stream=True)
+        events = [event async for event in begun]
+        again = await client.responses.retrieve(events[0].response.id, stream=True, starting_after=3)
+        rest = [event async for event in again]
+    assert rest == events[4:]
+    assert rest[-1].type == "response.completed"
+
+
+@pytest.mark.requirement("responses:background")
+async def test_only_so_many_responses_run_in_the_background(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(response_turns, "MAX_BACKGROUND", 1)
+    script = Script(streamed("Hello there.")[:2], then="hang")
+    async with gateway(tmp_path, [script], served=True) as one, one.client() as client:
+        first = await create(client)(model="m", input="Hi", background=True)
+        with pytest.raises(openai.RateLimitError, match="1 responses run in the background"):
+            await create(client)(model="m", input="Ho", background=True)
+        await client.responses.cancel(first.id)
+        await create(client)(model="m", input="Ho", background=True)
+
+
+@pytest.mark.requirement("responses:stored")
+def test_a_reader_that_has_missed_something_does_not_end_the_response_for_others() -> None:
+    ended: list[Any] = []
+    writer = ResponseWriter({"id": "resp_1"}, now=lambda: 0.0, on_end=ended.append, namespaces={})
+    writer.take(Gap(0, 5))
+    assert (writer.response["status"], ended) == ("failed", [])
+
+
+@pytest.mark.requirement("responses:background")
 async def test_a_response_in_the_background_is_cancelled_with_its_model(tmp_path: Path) -> None:
     async with (
         gateway(tmp_path, [Script(streamed("Hello there.")[:2], then="hang")], served=True) as one,
@@ -196,6 +232,40 @@ async def test_tokens_are_estimated_and_a_conversation_is_compacted(tmp_path: Pa
     assert "They met." in sent[0]
     assert sent[1] == "Did they?"
     assert (status, json.loads(raw)["error"]["param"]) == (400, "model")
+
+
+@pytest.mark.requirement("responses:beside")
+async def test_a_compaction_trigger_is_answered_by_a_summary_that_the_next_request_begins_with(tmp_path: Path) -> None:
+    async with gateway(tmp_path, replies("They met.", " ", "Yes."), served=True) as one, one.client() as client:
+        first = await create(client)(model="m+tools", input=[{"role": "user", "content": "Hi"}, TRIGGER], tools=[FLIP])
+        empty = await stream(one.url, {"input": [{"role": "user", "content": "Hi"}, TRIGGER]})
+        await create(client)(model="m", input=[*first.output, {"role": "user", "content": "Did they?"}])
+        sent = one.upstream.bodies
+    assert [item.type for item in first.output] == ["compaction"]
+    assert "tools" not in sent[0]
+    assert sent[0]["messages"][-1]["content"].startswith("Summarise")
+    assert check_events(empty)["error"]["message"].startswith("The model wrote no summary")
+    assert "They met." in sent[2]["messages"][0]["content"]
+
+
+@pytest.mark.requirement("responses:beside")
+async def test_a_compaction_is_streamed_as_one_item(tmp_path: Path) -> None:
+    async with gateway(tmp_path, replies("They met."), served=True) as one:
+        events = await stream(one.url, {"input": [{"role": "user", "content": "Hi"}, TRIGGER]})
+    assert [event["type"].removeprefix("response.") for event in events] == [
+        "created", "in_progress", "output_item.added", "output_item.done", "completed",
+    ]  # fmt: skip
+    assert check_events(events)["output"][0]["type"] == "compaction"
+
+
+@pytest.mark.requirement("responses:beside")
+async def test_a_side_request_of_codex_gets_no_tools_of_ours(tmp_path: Path) -> None:
+    async with gateway(tmp_path, replies("They met."), served=True) as one:
+        for kind in ("turn", "compaction"):
+            turn = {"x_codex_turn_metadata": json.dumps({"turn_id": "t1", "request_kind": kind})}
+            await stream(one.url, {"model": "m+tools", "input": kind}, **turn)
+        sent = one.upstream.bodies
+    assert ["tools" in body for body in sent] == [True, False]
 
 
 @pytest.mark.requirement("responses:stored")

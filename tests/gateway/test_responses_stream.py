@@ -202,3 +202,22 @@ async def test_a_repeated_request_after_a_tool_joins_its_turn_in_either_form(tmp
     assert (status, done["status"], len(one.ran)) == (200, "completed", 1)
     assert [item["type"] for item in done["output"]] == ["mcp_call", "message"]
     assert (same["id"], same["output"]) == (done["id"], done["output"])
+
+
+@pytest.mark.requirement("responses:repeats")
+async def test_a_turn_that_its_client_names_is_joined_with_all_items_in_place_of_the_response_before(
+    tmp_path: Path,
+) -> None:
+    """Codex does so when its WebSocket breaks, and leaves our calls out; on a socket each message names the turn."""
+    failing = [Script([], status=500)] * 3
+    turns = [{"client_metadata": {"x-codex-turn-metadata": json.dumps({"turn_id": f"t{at}"})}} for at in (1, 2)]
+    async with gateway(
+        tmp_path, [says(BLOCK), says("Hello."), says(BLOCK), *failing, says("Done.")], served=True
+    ) as one:
+        first = await ask(one.url, {"input": "Hi", **turns[0]})
+        await stream(one.url, {"input": "And?", "previous_response_id": first["id"], **turns[1]})
+        history = [("user", "Hi"), ("assistant", "Hello."), ("user", "And?")]
+        items = [{"role": role, "content": content} for role, content in history]
+        done = await ask(one.url, {"input": items, **turns[1]})
+    assert done["output"][-1]["content"][0]["text"] == "Done."
+    assert len(one.ran) == 2

@@ -7,7 +7,7 @@ import pytest
 
 from toolyard.gateway.tool_calls.rounds import call_keys, fit_rounds, write_as_text
 from toolyard.gateway.vcp_blocks import PAYLOAD
-from toolyard.protocol.request_text import format_request
+from toolyard.protocol.requests.scanner import format_request
 
 
 def native_round(id_: str = "c1", result: str = "2 files", **arguments: Any) -> list[Any]:

@@ -9,7 +9,7 @@ import pytest
 from tests.gateway.drawing import asks_natively
 from tests.gateway.serving import ME, Gateway, chat_body, gateway, request
 from tests.gateway.upstream import Script, replies, says
-from toolyard.gateway.client_request import ClientRequest
+from toolyard.gateway.chat_request import ClientRequest
 from toolyard.protocol.replies.reply_prompt import Language, write_prompt
 from toolyard.protocol.reply import parse_reply
 

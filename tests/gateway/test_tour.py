@@ -12,7 +12,7 @@ from tests.gateway.serving import ME, Gateway, StreamedAnswer, gateway
 from tests.gateway.upstream import replies
 from tests.waiting import run_loop_once, wait_for_value
 from toolyard.engine.step_limiter import AT_ONCE
-from toolyard.gateway.client_request import ClientRequest
+from toolyard.gateway.chat_request import ClientRequest
 from toolyard.gateway.tour_model import Tour, write_reply
 from toolyard.protocol.access import ApprovalState, Mode
 from toolyard.protocol.replies.reply_values import Reply

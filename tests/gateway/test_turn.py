@@ -11,7 +11,7 @@ from tests.fakes import FakeTool
 from tests.gateway.serving import ME, StreamedAnswer, chat_body, gateway, request
 from tests.gateway.upstream import DONE, Script, chunk, completion, replies, says, streamed
 from tests.plugins.folders import make_plugin
-from toolyard.gateway.client_request import ClientRequest
+from toolyard.gateway.chat_request import ClientRequest
 from toolyard.gateway.tool_calls.text_calls import MAX_KEPT
 from toolyard.gateway.turns.dialogue import MAX_ROUNDS
 from toolyard.gateway.turns.display import Show

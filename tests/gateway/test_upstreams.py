@@ -10,7 +10,7 @@ from tests.gateway.serving import ME, chat_body, gateway
 from tests.gateway.upstream import Script, provider, replies, says, streamed
 from toolyard.config import load_config
 from toolyard.errors import ConfigError
-from toolyard.gateway.client_request import ClientRequest
+from toolyard.gateway.chat_request import ClientRequest
 from toolyard.gateway.faults import ChatFailed
 from toolyard.gateway.providers import upstreams
 from toolyard.gateway.providers.endpoint import Endpoint, base_address

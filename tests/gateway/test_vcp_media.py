@@ -15,7 +15,7 @@ from tests.gateway.test_turn import native
 from tests.gateway.upstream import Answers, replies, says
 from tests.plugins.folders import make_plugin
 from toolyard.gateway import vcp_blocks as media
-from toolyard.gateway.client_request import ClientRequest
+from toolyard.gateway.chat_request import ClientRequest
 from toolyard.gateway.turns.display import Show
 from toolyard.gateway.vcp_blocks import remove_media
 from toolyard.protocol.access import Mode

@@ -11,7 +11,7 @@ import pytest
 from tests import postgres
 from tests.hosts.yards import config_of, host, plugin, sees
 from tests.web.conftest import run_server
-from toolyard.protocol.request_text import format_request
+from toolyard.protocol.requests.scanner import format_request
 from toolyard.web.routes.calls.tool_details import to_json
 from toolyard.web.server.lifecycle import ServerOptions
 from toolyard.yard.yard import Yard

@@ -18,7 +18,7 @@ from toolyard.cli import toolyard
 from toolyard.config import HOST_FILE, load_config
 from toolyard.engine.prompts import Prompts
 from toolyard.errors import ConfigError, UsageError
-from toolyard.importing.vcp import CALLER, ImportReport, VcpImport
+from toolyard.importing import CALLER, ImportReport, VcpImport
 from toolyard.protocol.records.task_record import TaskState, write_result
 from toolyard.protocol.store import Query
 from toolyard.protocol.tool import Origin

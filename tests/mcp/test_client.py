@@ -15,7 +15,7 @@ from tests.mcp.clients import serve_http, stdio
 from tests.waiting import run_loop_once, wait_until
 from toolyard.config import load_config
 from toolyard.confinement.program_files import list_program_trees
-from toolyard.plugins.mcp import connection, server_start
+from toolyard.plugins.mcp import server_connection, server_start
 from toolyard.plugins.mcp.servers import ServerState
 from toolyard.plugins.process.launch import Launch
 from toolyard.protocol.content import Media
@@ -383,7 +383,7 @@ async def test_a_call_cancelled_while_its_server_starts_leaves_no_process(
 async def test_a_check_of_changed_tools_that_was_cancelled_is_made_by_the_next_call(
     place: McpProject, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(connection.Connection, "_follow_changes", forever)
+    monkeypatch.setattr(server_connection.Connection, "_follow_changes", forever)
     async with place.yard() as yard:
         await allow(yard)
         assert not (await call(yard, "change", text="x")).envelope.error
@@ -394,7 +394,7 @@ async def test_a_check_of_changed_tools_that_was_cancelled_is_made_by_the_next_c
             await forever()
 
         with monkeypatch.context() as patched:
-            patched.setattr(connection, "list_tools", list_tools)
+            patched.setattr(server_connection, "list_tools", list_tools)
             first = asyncio.create_task(call(yard, "echo", text="x"))
             await asyncio.wait_for(checking.wait(), 60)
             first.cancel()
@@ -407,18 +407,18 @@ async def test_a_check_of_changed_tools_that_was_cancelled_is_made_by_the_next_c
 async def test_no_call_passes_while_another_one_checks_the_changed_tools(
     place: McpProject, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(connection.Connection, "_follow_changes", forever)
+    monkeypatch.setattr(server_connection.Connection, "_follow_changes", forever)
     async with place.yard() as yard:
         await allow(yard)
         assert not (await call(yard, "change", text="x")).envelope.error
-        checking, go, real = list[object](), asyncio.Event(), connection.list_tools
+        checking, go, real = list[object](), asyncio.Event(), server_connection.list_tools
 
         async def list_tools(client: Any, stream: Any) -> Any:
             checking.append(client)
             await go.wait()
             return await real(client, stream)
 
-        monkeypatch.setattr(connection, "list_tools", list_tools)
+        monkeypatch.setattr(server_connection, "list_tools", list_tools)
         both = [asyncio.create_task(call(yard, "echo", text="x")) for _ in range(2)]
         await wait_until(lambda: len(checking) >= len(both))
         go.set()

@@ -11,8 +11,8 @@ from mcp import Client
 from tests.fakes import FakeClock
 from tests.mcp.clients import ERAS, User, envelope_of, open_client, serve_http, wait_for_calls
 from toolyard.config import load_config
-from toolyard.mcp import early_results
-from toolyard.mcp.early_results import ANSWER_S, KEPT_S
+from toolyard.mcp import calls
+from toolyard.mcp.calls import ANSWER_S, KEPT_S
 from toolyard.protocol.records.approval_record import Approval
 from toolyard.protocol.store import Query
 from toolyard.yard.yard import Yard
@@ -140,7 +140,7 @@ async def test_a_client_that_can_ask_has_the_time_its_user_needs(project: Path, 
 async def test_beyond_the_limit_the_oldest_that_waits_ends(
     project: Path, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(early_results, "MAX_KEPT", 1)
+    monkeypatch.setattr(calls, "MAX_KEPT", 1)
     clock = FakeClock()
     async with open_client(project, home, clock=clock) as (client, yard):
         await answered_early(client, yard, clock)

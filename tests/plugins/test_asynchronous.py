@@ -13,10 +13,10 @@ from tests.plugins.yards import PluginYard
 from tests.waiting import wait_until
 from toolyard.config import load_config
 from toolyard.errors import StorageError
-from toolyard.liveness import process_start_time
 from toolyard.plugins.long_work import asynchronous
 from toolyard.plugins.long_work.callback import CallbackListener
 from toolyard.plugins.process.process_output import LogStream
+from toolyard.process_numbers import process_start_time
 from toolyard.protocol.envelope import ErrorCode, Status
 from toolyard.protocol.json import Json
 from toolyard.protocol.records.task_record import Task, TaskState

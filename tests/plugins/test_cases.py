@@ -11,7 +11,7 @@ from toolyard.plugins.authoring.cases import MAX_CASES, Case, collect_cases
 from toolyard.protocol.envelope import Envelope, ErrorCode, Fault, Status
 from toolyard.protocol.manifests.manifest import Manifest
 from toolyard.protocol.manifests.manifest_parser import read_manifest
-from toolyard.protocol.request_text import format_request
+from toolyard.protocol.requests.scanner import format_request
 
 pytestmark = pytest.mark.requirement("plugin:cli:test")
 

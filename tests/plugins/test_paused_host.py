@@ -16,11 +16,11 @@ from tests.plugins.test_warm_same import PER_CALL, folder_with, launch_of, make_
 from tests.plugins.yards import PluginYard
 from tests.waiting import run_loop_once, wait_until, wait_until_blocking
 from tests.web.server_process import start_server
-from toolyard.liveness import has_ended
 from toolyard.plugins.long_work.task_child import AsyncChild
 from toolyard.plugins.process.child import RunTimes, run_child
 from toolyard.plugins.process.child_report import ChildReport
 from toolyard.plugins.process.launch import ChildProcess
+from toolyard.process_numbers import has_ended
 from toolyard.protocol.manifests.manifest import Limits
 from toolyard.protocol.records.task_record import TaskState
 

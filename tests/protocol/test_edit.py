@@ -8,9 +8,16 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from toolyard.protocol.edits.location import locate
-from toolyard.protocol.edits.nearest_lines import find_nearest_lines, make_visible
-from toolyard.protocol.edits.text_edit import Edit, Splice, Strategy, apply_splices, cuts_line_ending
+from toolyard.protocol.edits.text_edit import (
+    Edit,
+    Splice,
+    Strategy,
+    apply_splices,
+    cuts_line_ending,
+    find_nearest_lines,
+    locate,
+    make_visible,
+)
 from toolyard.protocol.envelope import Failure, Reason
 
 pytestmark = pytest.mark.requirement("edit:matching")

@@ -5,9 +5,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from toolyard.protocol.placeholders import find_placeholders
-from toolyard.protocol.request_text import format_request, neutralise
 from toolyard.protocol.requests.marks import Call, Text
-from toolyard.protocol.requests.scanner import Scanner, parse_requests
+from toolyard.protocol.requests.scanner import Scanner, format_request, neutralise, parse_requests
 
 MARKS = [
     "<<<[TOOL_REQUEST]>>>", "<<<[END_TOOL_REQUEST]>>>", "<<<[TOOL_REQUEST_ESCAPE]>>>",

@@ -32,7 +32,7 @@ def filled(text: str) -> str:
 )
 def test_two_megabytes_of_one_sign_are_drawn(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     # As much as this takes minutes if the time grows with the square of it.
-    monkeypatch.setattr(import_module("toolyard.render.html.markdown"), "_MAX_TEXT", 40_000)
+    monkeypatch.setattr(import_module("toolyard.render.html.from_markdown"), "_MAX_TEXT", 40_000)
     drawn(Reply(filled(text)))
 
 

@@ -10,7 +10,7 @@ from tests.built_in_tools import BUILT_IN_TOOLS
 from toolyard.blocking import BlockingYard
 from toolyard.protocol.envelope import Failure
 from toolyard.tools.file_operator import FileOperator
-from toolyard.tools.thread import in_thread
+from toolyard.tools.worker_thread import in_thread
 from toolyard.workspace.workspace import MAX_TEXT, Workspace
 
 SOURCE = Path(__file__).parents[2] / "src/toolyard"

@@ -14,8 +14,7 @@ from tests.workspace.test_arranger import tree
 from tests.workspace.vectors import put
 from tests.workspace.web import Reply, Web, serving
 from toolyard.protocol.envelope import Status
-from toolyard.tools.operations.listing import MAX_ITEMS
-from toolyard.tools.operations.searching import MAX_RESULTS
+from toolyard.tools.operations.listing import MAX_ITEMS, MAX_RESULTS
 
 WHEN = 1_700_000_000
 ISO = "2023-11-14T22:13:20+00:00"

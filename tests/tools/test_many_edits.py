@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from toolyard.protocol.edits.location import locate
-from toolyard.protocol.edits.text_edit import Edit, apply_splices
+from toolyard.protocol.edits.text_edit import Edit, apply_splices, locate
 from toolyard.protocol.envelope import Failure
 from toolyard.tools import multi_edit
 from toolyard.tools.multi_edit import MANY, EditedText

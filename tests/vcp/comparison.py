@@ -34,6 +34,7 @@ _MARKS: Final = tuple(
         (r"\d{13}(?:-[0-9a-f]{8})?", "MS"),
         (r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", "UUID"),
         (r"\d+(?:\.\d+)? ?ms\b", "MS"),
+        (r"/\S*/\.cache/puppeteer", "BROWSERS"),  # below the home of each side
     )
 )
 _ENDED: Final = re.compile(r"exited with code \d+\.")

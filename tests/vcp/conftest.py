@@ -65,8 +65,12 @@ def add_plugin(tree: Path, name: str, code: str = SHOW, *, config: str | None = 
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
-    """An installation with two plugins, a service and an agent."""
-    tree = tmp_path / "VCPToolBox"
+    return make_tree(tmp_path)
+
+
+def make_tree(place: Path) -> Path:
+    """Write an installation with two plugins, a service and an agent."""
+    tree = place / "VCPToolBox"
     add_plugin(tree, "Show")
     add_plugin(tree, "Store", config="STORE_API_KEY=the-secret-of-a-sibling\nSTORE_FOLDER=store\n")
     (tree / "Plugin/Store/cache.txt").write_text("cached")

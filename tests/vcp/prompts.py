@@ -11,11 +11,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
-from toolyard.gateway.ports import PromptRequest
+from toolyard.dialects.vcp_nodes import NO_NODES
+from toolyard.gateway.chat_ports import PromptRequest
 from toolyard.protocol.json import Json
 from toolyard.protocol.records.task_record import Task
 from toolyard.vcp.prompt_files import PromptFiles
-from toolyard.vcp.prompts import NO_NODES, InstalledPrompts, PromptPorts
+from toolyard.vcp.prompts import InstalledPrompts, PromptPorts
 
 NOW: Final = datetime(2026, 11, 15, 1, 50, 28, tzinfo=UTC)
 ME: Final = "key:me"

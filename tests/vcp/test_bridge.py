@@ -278,6 +278,8 @@ async def test_port_and_key_lead_to_this_host_and_other_secrets_are_not_seen(tre
              sibling: read("Plugin/Stdio/config.env"), admin: process.env.AdminPassword };
     """
     tree.add("Diary", make_plugin(body))
+    with (tree.root / "config.env").open("a") as settings:
+        settings.write("SEARCH_API_KEY=x\n")
     tree.add("Stdio", "", kind="synchronous", entryPoint={"command": "node main.js"}, communication={})
     (tree.root / "Plugin/Stdio/config.env").write_text("STDIO_KEY=hidden\n")
     async with tree.open() as opened:
@@ -292,6 +294,7 @@ async def test_port_and_key_lead_to_this_host_and_other_secrets_are_not_seen(tre
             assert "admin" not in data
             assert "of-vcptoolbox" not in str(data["file"])
             assert "AdminPassword" not in str(data["file"])
+            assert "SEARCH_API_KEY" not in str(data["file"]), "neither this plugin nor VCPToolBox's own code names it"
             assert "hidden" not in str(data["sibling"])
 
 

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from tests.vcp.prompts import ME, NOW, Tree, fill_messages, fill_system, make_prompts
+from toolyard.gateway.chat_ports import PromptRequest
 from toolyard.gateway.faults import ChatFailed
-from toolyard.gateway.ports import PromptRequest
 from toolyard.protocol.json import Json
 from toolyard.protocol.records.task_record import Task, TaskState
 from toolyard.vcp.dynamic_tools import ListedTool

@@ -99,8 +99,9 @@ ALLOWED = {
     Scope.CHAT: {"/v1/models"},
     Scope.TOOLS: {"/v1/tools", "/v1/tasks", "/v1/schedules", "/v1/calls"},
     Scope.APPROVE: {"/v1/approvals", "/v1/approvals/rules"},
+    Scope.NODE: set(),
     Scope.ADMIN: {"/v1/models", "/v1/tools", "/v1/tasks", "/v1/schedules", "/v1/calls", "/v1/approvals",
-                  "/v1/approvals/rules", "/v1/keys", "/metrics"},
+                  "/v1/approvals/rules", "/v1/keys", "/v1/nodes", "/metrics"},
 }  # fmt: skip
 
 

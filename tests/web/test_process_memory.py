@@ -16,7 +16,7 @@ from tests.plugins.folders import make_plugin
 from tests.waiting import wait_until
 from tests.web.server_process import make_arguments, start_server
 from tests.workspace.nobody import NOBODY, find_shared_python
-from toolyard.liveness import has_ended
+from toolyard.process_numbers import has_ended
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux closes the memory of a process")
 

@@ -429,7 +429,8 @@ async def test_words_of_a_call_are_typed_by_the_tool_of_the_server(tmp_path: Pat
 async def test_other_commands_do_not_load_the_server() -> None:
     heavy = ("fastapi", "starlette", "uvicorn", "pydantic", "aiohttp", "prometheus_client", "websockets")
     program = (
-        "import sys, toolyard.blocking, toolyard.cli.call, toolyard.cli.config, toolyard.cli.serve\n"
+        "import sys, toolyard.blocking\n"
+        "from toolyard.cli.commands import call, config, serve\n"
         f"print([name for name in {heavy!r} if name in sys.modules])"
     )
     done = await asyncio.create_subprocess_exec(sys.executable, "-c", program, stdout=asyncio.subprocess.PIPE)

@@ -14,7 +14,7 @@ from tests.waiting import wait_for_value, wait_until
 from tests.web.conftest import RunningServer, run_server
 from toolyard.config import Config, load_config
 from toolyard.protocol.access import Mode
-from toolyard.web.settings import live_settings
+from toolyard.web.settings import live_settings, settings_change
 from toolyard.web.settings.live_settings import SettingsReloader
 
 GOOD = 'approval_mode = "auto"\n'
@@ -86,7 +86,7 @@ async def test_a_file_that_is_still_being_written_is_read_when_nobody_writes_any
 
     monkeypatch.setattr("toolyard.web.settings.live_settings.asyncio.sleep", waited)
     monkeypatch.setattr(live_settings, "_digest", lambda _: next(looks).encode())
-    monkeypatch.setattr(live_settings, "load_config", read)
+    monkeypatch.setattr(settings_change, "load_config", read)
     running = asyncio.create_task(SettingsReloader(load_config(tmp_path, tmp_path), {}).run())
     async with asyncio.timeout(60):
         await ended.wait()
@@ -109,7 +109,7 @@ async def test_settings_that_were_read_first_do_not_come_last(tmp_path: Path, mo
 
     takes = {"approval_mode": lambda new: taken.append(new.settings.approval_mode)}
     settings = SettingsReloader(load_config(tmp_path, tmp_path), takes)
-    monkeypatch.setattr(live_settings, "load_config", slowly)
+    monkeypatch.setattr(settings_change, "load_config", slowly)
     save_by_replacing(file, GOOD)
     first = asyncio.create_task(settings.reload_now())
     async with asyncio.timeout(60):

@@ -15,7 +15,7 @@ from tests.plugins.folders import make_plugin
 from tests.waiting import wait_for_value, wait_until
 from tests.web.server_process import ServerProcess, start_server
 from toolyard.confinement.level import can_enter_namespaces
-from toolyard.liveness import process_start_time
+from toolyard.process_numbers import process_start_time
 
 pytestmark = [
     pytest.mark.requirement("network:restart"),

@@ -21,7 +21,7 @@ from tests.fakes import FakeClock
 from tests.web.conftest import RunningServer, run_server
 from tests.web.server_process import run_command, start_server
 from tests.web.test_serve import ASYNC, add_plugin, plugin_options
-from toolyard.cli.login import render_qr_code
+from toolyard.cli.commands.login import render_qr_code
 from toolyard.config import load_config
 from toolyard.errors import ToolyardError, UsageError
 from toolyard.web.server.certificate import (

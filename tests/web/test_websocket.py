@@ -407,7 +407,7 @@ async def test_the_log_has_no_key_of_a_vcp_address(tmp_path: Path, caplog: pytes
         await wait_until(lambda: any(record.message == "websocket" for record in caplog.records))
         own = [record for record in caplog.records if not record.name.startswith("websockets.client")]
         result = [f"{record.getMessage()} {vars(record).get('fields')}" for record in own]
-    assert any("/VCPlog/{key}" in one for one in result)
+    assert any("/VCPlog/{key:path}" in one for one in result)
     assert [one for one in result if running.key in one] == []
 
 

@@ -9,10 +9,10 @@ from uuid import uuid4
 import aiohttp
 import orjson
 
-from toolyard.cli.audit import cli_actor
+from toolyard.cli.commands.audit import cli_actor
 from toolyard.config import Config
 from toolyard.errors import ServerUnreachable, ToolyardError, UsageError
-from toolyard.gateway.client_request import EXTENSION, ClientRequest
+from toolyard.gateway.chat_request import EXTENSION, ClientRequest
 from toolyard.gateway.sse import Events, data_of
 from toolyard.hosts.open_yard import open_yard
 from toolyard.protocol.access import ApprovalState

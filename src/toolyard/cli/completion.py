@@ -82,7 +82,7 @@ def complete_topics(context: click.Context, param: click.Parameter, incomplete: 
         return []
     from click.shell_completion import CompletionItem
 
-    from toolyard.cli.help import list_pages
+    from toolyard.cli.commands.help import list_pages
 
     titles = dict.fromkeys(root.command.list_commands(root), "")
     with suppress(ToolyardError):

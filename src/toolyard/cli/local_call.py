@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from toolyard.cli.call import StopSignals, parse_pairs, wait_unless_given_up
+from toolyard.cli.commands.call import StopSignals, parse_pairs, wait_unless_given_up
 from toolyard.cli.common_options import json_text
 from toolyard.cli.detach import AnswerSink
 from toolyard.config import Config
@@ -25,7 +25,7 @@ from toolyard.yard.plugin_source import HostOptions
 from toolyard.yard.yard import Yard
 
 if TYPE_CHECKING:
-    from toolyard.cli.call import CallRequest
+    from toolyard.cli.commands.call import CallRequest
 
 _SHOW_AFTER_S = 0.3
 _BAR = 24

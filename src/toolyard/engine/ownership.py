@@ -12,8 +12,8 @@ from typing import IO, NamedTuple
 from uuid import uuid4
 
 from toolyard.errors import AlreadyOwned, StorageUnwritable
-from toolyard.liveness import is_process_alive, process_start_time
 from toolyard.message import Message
+from toolyard.process_numbers import is_process_alive, process_start_time
 from toolyard.protocol.store import PageCursor, Query, Record, Store
 from toolyard.workspace.home_folder import list_machines, make_private_folder
 

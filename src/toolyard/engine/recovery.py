@@ -26,8 +26,8 @@ from toolyard.engine.ownership import IsAlive, find_orphans, is_owner_alive
 from toolyard.engine.schedules import Schedules
 from toolyard.engine.tasks import Tasks
 from toolyard.engine.turns import Turns
-from toolyard.liveness import is_process_alive
 from toolyard.message import Message
+from toolyard.process_numbers import is_process_alive
 from toolyard.protocol.records.approval_record import Approval
 from toolyard.protocol.records.task_record import KIND, Task, TaskState
 from toolyard.protocol.store import Query, Store

@@ -25,8 +25,8 @@ from toolyard.engine.cancellation import uncancellable
 from toolyard.engine.clock import Clock
 from toolyard.engine.journal import searchable_text
 from toolyard.errors import StorageError
-from toolyard.liveness import process_start_time
 from toolyard.message import Message, to_fields
+from toolyard.process_numbers import process_start_time
 from toolyard.protocol.envelope import ErrorCode, Failure, Reason
 from toolyard.protocol.json import Json, JsonObject
 from toolyard.protocol.mask import MASK
@@ -120,7 +120,8 @@ class Tasks:
         self._expected[pending.token_hash] = pending
         return pending
 
-    async def store_receipt(self, pending: PendingCall, receipt: str, pid: int) -> tuple[Task, ...]:
+    async def store_receipt(self, pending: PendingCall, receipt: str, pid: int | None) -> tuple[Task, ...]:
+        """Store the tasks that a receipt names; without ``pid`` their work is done on another machine."""
         pending = _require_own(pending)
         try:
             return await uncancellable(self._store_receipt(pending, receipt, pid))
@@ -132,8 +133,10 @@ class Tasks:
                 _log.error("the tasks of %s stay open until the next start: %s", pending.call.id, error)
             raise
 
-    async def _store_receipt(self, pending: _PendingCall, receipt: str, pid: int) -> tuple[Task, ...]:
-        process = Process(pid=pid, started=process_start_time(pid), host=socket.gethostname())
+    async def _store_receipt(self, pending: _PendingCall, receipt: str, pid: int | None) -> tuple[Task, ...]:
+        process = None
+        if pid is not None:
+            process = Process(pid=pid, started=process_start_time(pid), host=socket.gethostname())
         async with pending.naming:
             for task_id in find_task_ids(receipt, pending.call.tool):
                 if task_id not in pending.tasks:
@@ -333,7 +336,7 @@ class Tasks:
             raise RuntimeError("a new task id was taken")
         return replace(task, version=1)
 
-    async def _add_receipt(self, task_id: str, receipt: str, process: Process) -> None:
+    async def _add_receipt(self, task_id: str, receipt: str, process: Process | None) -> None:
         """Add the receipt and the process to a task that its callback began."""
         while (record := await self._store.get(KIND, task_id)) is not None:
             completed = replace(Task.from_record(record), receipt=receipt, process=process)

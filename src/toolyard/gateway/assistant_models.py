@@ -10,7 +10,7 @@ from http import HTTPStatus
 from typing import Final
 
 from toolyard.gateway.chat_prompt import SYSTEM
-from toolyard.gateway.client_request import EXTENSION, ClientRequest
+from toolyard.gateway.chat_request import EXTENSION, ClientRequest
 from toolyard.gateway.faults import bad_request
 from toolyard.gateway.offer_policy import split_alias
 from toolyard.message import Message

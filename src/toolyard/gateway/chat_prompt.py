@@ -19,9 +19,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from toolyard.gateway.chat_ports import PromptRequest, PromptSources
 from toolyard.gateway.faults import ChatFailed, bad_request
 from toolyard.gateway.offer import write_tools
-from toolyard.gateway.ports import PromptRequest, PromptSources
 from toolyard.gateway.reply.chunks import read_text
 from toolyard.gateway.vcp_blocks import FORBIDDEN, remove_media
 from toolyard.message import Message
@@ -29,8 +29,8 @@ from toolyard.protocol.json import Json, JsonObject
 from toolyard.protocol.placeholders import Kind, Placeholder, fill_placeholders, find_placeholders
 from toolyard.protocol.records.task_record import write_result
 from toolyard.protocol.replies.reply_prompt import Language, write_prompt
-from toolyard.protocol.request_text import neutralise
 from toolyard.protocol.requests.marks import START
+from toolyard.protocol.requests.scanner import neutralise
 from toolyard.protocol.tool_text import CHINESE, ENGLISH, write_tool
 
 MAX_GROWTH: Final = 4 * 2**20

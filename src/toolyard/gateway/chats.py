@@ -23,12 +23,12 @@ from toolyard.engine.cancellation import uncancellable
 from toolyard.engine.idempotency import Started, StoredResponse
 from toolyard.engine.turns import REPEATED_S, Turns, TurnState
 from toolyard.gateway.assistant_models import AssistantModels
+from toolyard.gateway.chat_ports import PromptSources
 from toolyard.gateway.chat_prompt import FilledPrompt, fill_prompt
-from toolyard.gateway.client_request import ChatOptions, ClientRequest, parse_options
+from toolyard.gateway.chat_request import ChatOptions, ClientRequest, parse_options
 from toolyard.gateway.faults import ChatFailed, ChatFault, bad_request, changed_history, server_stopping
 from toolyard.gateway.offer import estimate_request
 from toolyard.gateway.offer_policy import OfferPolicy, split_alias
-from toolyard.gateway.ports import PromptSources
 from toolyard.gateway.protocols.chat import CHAT, ChatRendering, ChatWriter
 from toolyard.gateway.providers.contact import Contact
 from toolyard.gateway.providers.upstreams import Upstreams
@@ -118,12 +118,13 @@ class Chat:
     async def start(self, asked: ClientRequest, patience_s: float) -> TurnLog:
         """Return the log of a turn that nobody has to read: of one that this request repeats, or of a new one.
 
-        After a reader has left it goes on for its patience. Raises ChatFailed.
+        After a reader has left it goes on for its patience, and its events are kept. Raises ChatFailed.
         """
         options = parse_options(asked, self.rules.show)
         log = await self._find_or_begin(asked, options, None, CHAT, patience_s)
         if isinstance(log, StoredResponse):
             raise TypeError("only a request with a key has a stored answer")
+        log.is_kept = True
         return log
 
     async def estimate_tokens(self, asked: ClientRequest) -> int:

@@ -14,9 +14,10 @@ from collections.abc import Callable
 from typing import Final
 
 from toolyard.gateway.faults import ChatFault
+from toolyard.gateway.protocols.chat_body import ORIGIN
 from toolyard.protocol.content import Media
 from toolyard.protocol.json import Json, JsonObject
-from toolyard.protocol.request_text import neutralise
+from toolyard.protocol.requests.scanner import neutralise
 from toolyard.storage.media_store import TYPES
 
 MAX_DATA_URL: Final = 16 * 1024  # characters
@@ -81,7 +82,11 @@ def part_kind(part: Json) -> str:
 
 
 def replace_parts(messages: list[Json], kinds: frozenset[str], note: str = "") -> list[Json]:
-    """Return messages with a text marker, such as ``[picture]``, for each content part with media of these kinds."""
+    """Return messages with a text marker, such as ``[picture]``, for each content part with media of these kinds.
+
+    No origin is left where it may have them as well: beside a result, whose media are in a later message, and in a
+    message where one was replaced.
+    """
     return [_replace_parts(message, kinds, note) if isinstance(message, dict) else message for message in messages]
 
 
@@ -94,16 +99,26 @@ def part_kinds(messages: list[Json]) -> frozenset[str]:
 
 def _replace_parts(message: JsonObject, kinds: frozenset[str], note: str) -> Json:
     content = message.get("content")
+    if message.get("role") == "tool":
+        message = _without_origin(message)
     if not isinstance(content, list) or not any(part_kind(part) in kinds for part in content):
         return message
     made: list[Json] = [
-        {"type": "text", "text": f"[{_WORDS.get(kind, kind)}{note}]"} if (kind := part_kind(part)) in kinds else part
+        {"type": "text", "text": f"[{_WORDS.get(kind, kind)}{note}]"}
+        if (kind := part_kind(part)) in kinds
+        else _without_origin(part)
+        if isinstance(part, dict)
+        else part
         for part in content
     ]
     texts = [part.get("text") for part in made if isinstance(part, dict) and part.get("type") == "text"]
     if len(texts) < len(made):
         return {**message, "content": made}
     return {**message, "content": "\n".join(str(text) for text in texts)}  # which every provider takes
+
+
+def _without_origin(value: JsonObject) -> JsonObject:
+    return {key: inner for key, inner in value.items() if key != ORIGIN} if ORIGIN in value else value
 
 
 def _without_published(message: Json) -> Json:

@@ -7,8 +7,8 @@ tools off. Then no turn is needed, and bytes pass unchanged both ways.
 from collections.abc import Callable, Mapping
 
 from toolyard.gateway.assistant_models import PREFIX
+from toolyard.gateway.chat_request import ClientRequest, parse_options
 from toolyard.gateway.chats import Chat
-from toolyard.gateway.client_request import ClientRequest, parse_options
 from toolyard.gateway.faults import encode_request
 from toolyard.gateway.offer_policy import choose_offer, split_alias
 from toolyard.gateway.providers.forwarded_answer import Outgoing

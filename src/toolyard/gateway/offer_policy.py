@@ -12,12 +12,11 @@ from dataclasses import dataclass, replace
 from http import HTTPStatus
 from typing import Final
 
+from toolyard.gateway.chat_ports import PromptSources
 from toolyard.gateway.chat_prompt import FilledPrompt, add_nonce, add_system_text, detect_language, lists_tools
-from toolyard.gateway.client_request import wants_json
+from toolyard.gateway.chat_request import ModelRequest, wants_json
 from toolyard.gateway.faults import ChatFault, encode_request
-from toolyard.gateway.model_request import ModelRequest
 from toolyard.gateway.offer import Offer, Offers, Selection
-from toolyard.gateway.ports import PromptSources
 from toolyard.gateway.providers.upstream import Upstream
 from toolyard.gateway.providers.upstreams import TOUR
 from toolyard.gateway.tool_calls.jobs import Bounds

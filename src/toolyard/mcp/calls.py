@@ -4,9 +4,14 @@ A call runs in a task of its own, so that a client that goes away cancels it cle
 the client's user where the client can: by a request on the same connection, or, since 2026-07-28, by an answer that
 asks for more; the call then waits under a secret name until the client comes back with the reply. At most
 ``MAX_WAITING`` calls wait like that. Only an explicit "allow" is a yes: what the user declines, closes or leaves open
-is a no (S-98, S-99). Where the client cannot ask, the approval waits for the console or the command line, and the
-client gets an early answer, see ``early_results``. A call whose client has left is cancelled. A rule, which holds for
-everybody, is made only by a user who may make rules."""
+is a no (S-98, S-99). A call whose client has left is cancelled. A rule, which holds for everybody, is made only by a
+user who may make rules.
+
+Where the client cannot ask, the approval waits for the console or the command line, and the client gets an early
+result that says so. The call goes on. The same call, of the same caller with the same arguments, attaches to it within
+``KEPT_S``; who gets its result has it, and the next one like it is a new call. At most ``MAX_KEPT`` are kept; then the
+oldest ends.
+"""
 
 import asyncio
 import json
@@ -22,16 +27,98 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from toolyard.dialects.mcp_messages import drop_unfit
 from toolyard.engine.journal import CALL_PROGRESS
-from toolyard.mcp.early_results import ANSWER_S, CallRun, EarlyResults, build_early_outcome
 from toolyard.mcp.resources import build_task_links
 from toolyard.message import Message
 from toolyard.protocol.access import ApprovalState
-from toolyard.protocol.json import Json
+from toolyard.protocol.envelope import Envelope, Fault, Reason, Status, code_of
+from toolyard.protocol.json import Json, JsonObject
 from toolyard.protocol.manifests.safe_text import escape_hidden, truncate
 from toolyard.protocol.records.approval_record import Approval
 from toolyard.protocol.records.audit_record import Actor
 from toolyard.protocol.tool import Outcome, ToolCall
 from toolyard.yard.yard import Yard
+
+ANSWER_S: Final = 35.0  # some clients give up after 45 s, and a call is looked at every 5 s
+KEPT_S: Final = 600.0
+MAX_KEPT: Final = 100
+
+_Key = tuple[str, str, str]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CallRun:
+    """A running call; ``question`` is done when it asks for an approval."""
+
+    call: ToolCall
+    task: "asyncio.Task[Outcome]"
+    question: "asyncio.Future[Approval]"
+
+    @property
+    def approval(self) -> Approval | None:
+        """The approval that the call asked for, if any."""
+        question = self.question
+        return question.result() if question.done() and not question.cancelled() else None
+
+
+class EarlyResults:
+    """The runs that were answered early, the oldest first."""
+
+    def __init__(self, monotonic: Callable[[], float]) -> None:
+        self._monotonic = monotonic
+        self._runs: dict[_Key, tuple[CallRun, float]] = {}
+
+    def __contains__(self, run: CallRun) -> bool:
+        return any(one.task is run.task for one, _ in self._runs.values())
+
+    def find(self, call: ToolCall) -> CallRun | None:
+        """Return the run that this call repeats."""
+        now = self._monotonic()
+        self._runs = {key: (run, since) for key, (run, since) in self._runs.items() if now - since <= KEPT_S}
+        entry = self._runs.get(_call_key(call)) if self._runs else None
+        return entry[0] if entry else None
+
+    def keep(self, run: CallRun) -> None:
+        """Let the same call attach to this run, counted from its first early answer."""
+        if run in self:
+            return
+        self._runs[_call_key(run.call)] = run, self._monotonic()
+        if len(self._runs) > MAX_KEPT:
+            oldest, _ = self._runs.pop(next(iter(self._runs)))
+            oldest.task.cancel()
+
+    def drop(self, run: CallRun) -> None:
+        """Note that somebody got the result."""
+        if run in self:
+            del self._runs[_call_key(run.call)]
+
+
+def _call_key(call: ToolCall) -> _Key:
+    return call.caller, call.tool, json.dumps(call.arguments, sort_keys=True)
+
+
+def build_early_outcome(
+    run: CallRun, approval: Approval, *, root: str, waited_s: float, address: str, command: str
+) -> Outcome:
+    """Build the outcome that a client gets while the call waits: what waits, and the ``command`` that allows it."""
+    page = f"{address}/approvals/{approval.id}" if address else ""
+    message = f"{run.call.tool} has not run yet: it waits for a person's approval."
+    where = f"at {page} or with '{command}'" if page else f"with '{command}'"
+    hint = (
+        f"Ask the user to allow it {where}, then call it again with the same arguments within {KEPT_S / 60:g} minutes: "
+        "that call gets the result, and it runs once."
+    )
+    approval_json: JsonObject = {"id": approval.id, "call_id": run.call.id, "command": command}
+    reason = Reason.APPROVAL_REQUIRED
+    envelope = Envelope(
+        status=Status.ERROR,
+        data={"approval": approval_json | ({"url": page} if page else {})},
+        text=f"{message} {hint}",
+        error=Fault(code_of(reason), message),
+        stats={"time_ms": round(waited_s * 1000, 3)},
+        context={"cwd": ".", "params_input": approval.arguments, "reason": reason.value},
+    )
+    return Outcome(envelope=envelope, root=root, arguments=run.call.arguments)
+
 
 MAX_WAITING: Final = 1000
 PROGRESS_S: Final = 5.0

@@ -34,8 +34,7 @@ from toolyard.dialects.mcp_messages import (
     read_cancelled_id,
     write_response,
 )
-from toolyard.mcp.calls import QUICK_S
-from toolyard.mcp.early_results import CallRun
+from toolyard.mcp.calls import QUICK_S, CallRun
 from toolyard.mcp.resources import build_task_links
 from toolyard.mcp.server import McpServer
 from toolyard.protocol.json import JsonObject

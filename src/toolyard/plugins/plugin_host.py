@@ -87,6 +87,7 @@ class PluginContext:
     keep_secret: Callable[[Iterable[str]], None]
     keep_from_logs: Callable[[Iterable[str]], None]
     report_progress: Callable[[ToolCall, JsonObject], Awaitable[None]]
+    bring_files: Callable[[JsonObject], Awaitable[JsonObject]]  # those of other machines that arguments name
 
 
 class PluginHost:
@@ -144,6 +145,17 @@ class PluginHost:
     def find_project(self, plugin: Plugin) -> Path:
         """Return what is the project to a plugin: for one of a VCPToolBox installation that is the installation."""
         return plugin.installation or self.host_environment.project
+
+    async def bring_files(self, name: str, call: ToolCall) -> ToolCall:
+        """Return a call of a plugin whose arguments name files of this machine, where it is one of an installation.
+
+        Raises Failure.
+        """
+        plugin = self.plugins.get(name)
+        if plugin is None or plugin.installation is None:
+            return call
+        arguments = await self._context.bring_files(call.arguments)
+        return call if arguments is call.arguments else replace(call, arguments=arguments)
 
     def environment(self, plugin: Plugin, manifest: Manifest) -> Environment:
         others = self.plugins.keys_of_others(plugin.name)
@@ -332,6 +344,7 @@ class PluginTool:
 
     async def run(self, call: ToolCall, checkpoint: Checkpoint) -> Result:
         plugin, manifest, launch = self._prepare(call)
+        call = await self._host.bring_files(plugin.name, call)
         self._host.make_data_folder(plugin.name)
         stdin, refusals = _build_input(call), self._host.network.refusals
 

@@ -15,7 +15,7 @@ from typing import Final
 
 from toolyard.protocol.json import Json, JsonObject
 from toolyard.protocol.manifests.manifest import Command, Manifest
-from toolyard.protocol.request_text import format_request
+from toolyard.protocol.requests.scanner import format_request
 from toolyard.protocol.tool import ToolCommand, ToolSpec, Translation
 
 ENGLISH: Final = "en"

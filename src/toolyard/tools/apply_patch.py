@@ -14,7 +14,7 @@ from toolyard.protocol.patching.file_change import FileChange, Operation
 from toolyard.protocol.patching.patch_plan import PlannedFile, parse_patch, plan_files
 from toolyard.protocol.tool import Checkpoint, Result, Risk, ToolCall, ToolSpec
 from toolyard.tools.file_changer import DRY_RUN, ChangingTool, describe_findings, patch_context, require_no_new_mask
-from toolyard.tools.tool_text import load_text
+from toolyard.tools.tool_words import load_text
 from toolyard.tools.validation import Finding, validate
 from toolyard.workspace.changes.locks import lock_targets
 from toolyard.workspace.changes.undo import FileContent

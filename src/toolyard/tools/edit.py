@@ -4,15 +4,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from toolyard.message import Message, join_sentences
-from toolyard.protocol.edits.location import locate
 from toolyard.protocol.edits.text_edit import Edit as TextEdit
-from toolyard.protocol.edits.text_edit import Match
+from toolyard.protocol.edits.text_edit import Match, locate
 from toolyard.protocol.envelope import ErrorCode, Failure
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.tool import Checkpoint, Result, Risk, ToolCall, ToolSpec
 from toolyard.tools.counts import count_places
 from toolyard.tools.file_changer import DRY_RUN, EXPECTED_HASH, ChangingTool
-from toolyard.tools.tool_text import load_text
+from toolyard.tools.tool_words import load_text
 from toolyard.workspace.document import Document
 
 OLD_STRING: JsonObject = {"type": "string", "description": "The text to replace, exactly as it stands in the file."}

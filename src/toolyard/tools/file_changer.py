@@ -18,8 +18,8 @@ from toolyard.protocol.envelope import ErrorCode, Extras, Failure, Reason
 from toolyard.protocol.json import Json, JsonObject
 from toolyard.protocol.mask import MASK, count_masks
 from toolyard.protocol.tool import Checkpoint, Result, ToolCall
-from toolyard.tools.thread import in_thread
 from toolyard.tools.validation import Finding, validate
+from toolyard.tools.worker_thread import in_thread
 from toolyard.workspace.changes.locks import lock_targets
 from toolyard.workspace.changes.protected_paths import WriteAccess, require_writable
 from toolyard.workspace.changes.undo import FileContent, Undo

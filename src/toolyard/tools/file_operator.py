@@ -11,14 +11,13 @@ from toolyard.protocol.result_limits import MAX_BYTES, MAX_LINES
 from toolyard.protocol.tool import Checkpoint, Result, Risk, ToolCall, ToolSpec
 from toolyard.tools.file_changer import FileChanger
 from toolyard.tools.operations.arranging import Arranging
+from toolyard.tools.operations.command import CANONICAL, Command, Request
 from toolyard.tools.operations.fetching import Fetching
-from toolyard.tools.operations.listing import MAX_ITEMS, Listing
+from toolyard.tools.operations.listing import MAX_ITEMS, MAX_RESULTS, Listing, Searching
 from toolyard.tools.operations.reading import Reading
-from toolyard.tools.operations.request import CANONICAL, Command, Request
-from toolyard.tools.operations.searching import MAX_RESULTS, Searching
 from toolyard.tools.operations.vcp_files import VcpFiles
 from toolyard.tools.operations.writing import Writing
-from toolyard.tools.tool_text import load_commands, load_text
+from toolyard.tools.tool_words import load_commands, load_text
 from toolyard.workspace.changes.arranger import Arranger
 from toolyard.workspace.changes.trash import RETENTION, Trash
 from toolyard.workspace.changes.undo import Undo

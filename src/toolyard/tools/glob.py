@@ -25,8 +25,8 @@ from toolyard.tools.search_report import (
     split_path,
     timeout_failure,
 )
-from toolyard.tools.thread import in_thread
-from toolyard.tools.tool_text import load_text
+from toolyard.tools.tool_words import load_text
+from toolyard.tools.worker_thread import in_thread
 from toolyard.workspace.search.file_glob import MAX_GROUPS, FileGlob, confine_pattern
 from toolyard.workspace.search.file_walk import FileWalk, FolderMatches, TimeLimit, TimeLimitReached
 from toolyard.workspace.search.ignore import read_rules_above

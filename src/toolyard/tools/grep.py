@@ -16,8 +16,8 @@ from toolyard.protocol.result_limits import MAX_BYTES, MAX_LINE_CHARS, MAX_LINES
 from toolyard.protocol.tool import Checkpoint, Result, ToolCall, ToolSpec
 from toolyard.tools.grep_result import FinishedSearch, StopReason, build_result
 from toolyard.tools.search_report import TIME_CAP_S, split_path
-from toolyard.tools.thread import in_thread
-from toolyard.tools.tool_text import load_text
+from toolyard.tools.tool_words import load_text
+from toolyard.tools.worker_thread import in_thread
 from toolyard.workspace.encoding import BINARY_PROBE, looks_binary
 from toolyard.workspace.search.file_glob import FileGlob, confine_pattern
 from toolyard.workspace.search.file_walk import FileWalk, FolderMatches, TimeLimit, TimeLimitReached

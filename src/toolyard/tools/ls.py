@@ -13,8 +13,8 @@ from toolyard.protocol.result_limits import MAX_LINES
 from toolyard.protocol.tool import Checkpoint, Result, ToolCall, ToolSpec
 from toolyard.tools.counts import count_entries, count_left_out
 from toolyard.tools.search_report import cut_to_page, split_path
-from toolyard.tools.thread import in_thread
-from toolyard.tools.tool_text import load_text
+from toolyard.tools.tool_words import load_text
+from toolyard.tools.worker_thread import in_thread
 from toolyard.workspace.home_folder import is_private
 from toolyard.workspace.path_walk import to_text
 from toolyard.workspace.search.ignore import IgnoreRules, read_rules, read_rules_above

@@ -12,15 +12,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from toolyard.message import Message
-from toolyard.protocol.edits.location import locate
-from toolyard.protocol.edits.text_edit import Edit, Splice, apply_splices, cuts_line_ending, find_occurrences
+from toolyard.protocol.edits.text_edit import Edit, Splice, apply_splices, cuts_line_ending, find_occurrences, locate
 from toolyard.protocol.envelope import ErrorCode, Failure
 from toolyard.protocol.json import Json, JsonObject
 from toolyard.protocol.tool import Checkpoint, Result, Risk, ToolCall, ToolSpec
 from toolyard.tools.counts import count_edits
 from toolyard.tools.edit import NEW_STRING, OLD_STRING, REPLACE_ALL, encode_new_file, require_existing
 from toolyard.tools.file_changer import DRY_RUN, EXPECTED_HASH, ChangingTool
-from toolyard.tools.tool_text import load_text
+from toolyard.tools.tool_words import load_text
 from toolyard.workspace.document import UTF8, Document
 
 SPEC = ToolSpec(

@@ -10,7 +10,7 @@ from toolyard.protocol.json import JsonObject
 from toolyard.protocol.tool import Checkpoint, Result, Risk, ToolCall, ToolSpec
 from toolyard.tools.edit import require_existing
 from toolyard.tools.file_changer import DRY_RUN, EXPECTED_HASH, ChangingTool
-from toolyard.tools.tool_text import load_text
+from toolyard.tools.tool_words import load_text
 from toolyard.workspace.document import Document
 
 SPEC = ToolSpec(

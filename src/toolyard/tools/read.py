@@ -11,8 +11,8 @@ from toolyard.protocol.json import JsonObject
 from toolyard.protocol.result_limits import MAX_BYTES, MAX_LINE_CHARS, MAX_LINES
 from toolyard.protocol.tool import Checkpoint, Result, ToolCall, ToolSpec
 from toolyard.tools.readers import Page, notebook, pdf
-from toolyard.tools.thread import in_thread
-from toolyard.tools.tool_text import load_text
+from toolyard.tools.tool_words import load_text
+from toolyard.tools.worker_thread import in_thread
 from toolyard.workspace.encoding import BINARY_PROBE, looks_binary
 from toolyard.workspace.read_history import ReadHistory
 from toolyard.workspace.text_reader import SMALL_FILE, TextReader, TextWindow, WindowLimits

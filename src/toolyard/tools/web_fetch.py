@@ -12,8 +12,8 @@ from toolyard.protocol.json import JsonObject
 from toolyard.protocol.tool import Checkpoint, Result, Risk, ToolCall, ToolSpec
 from toolyard.tools.readers.html_markdown import convert_page
 from toolyard.tools.readers.pdf import extract_text
-from toolyard.tools.thread import in_thread
-from toolyard.tools.tool_text import load_text
+from toolyard.tools.tool_words import load_text
+from toolyard.tools.worker_thread import in_thread
 from toolyard.workspace.encoding import Encoding, detect_encoding, find_encoding, looks_binary
 from toolyard.workspace.safe_fetch import MAX_FETCH_BYTES, MAX_REDIRECTS, FetchedBody, SafeFetch
 

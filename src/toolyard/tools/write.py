@@ -6,7 +6,7 @@ from typing import Any
 from toolyard.message import Message
 from toolyard.protocol.tool import Checkpoint, Result, Risk, ToolCall, ToolSpec
 from toolyard.tools.file_changer import DRY_RUN, EXPECTED_HASH, ChangingTool
-from toolyard.tools.tool_text import load_text
+from toolyard.tools.tool_words import load_text
 from toolyard.workspace.changes.file_draft import already_exists_failure
 from toolyard.workspace.document import Document
 

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from toolyard.dialects.vcp_install import read_timed_task
-from toolyard.message import Message, to_fields
+from toolyard.message import Message, join_messages, to_fields
 from toolyard.plugins.package.config_env import is_secret
-from toolyard.plugins.package.installation_view import PROMPT_VARIABLE, find_named_variables
+from toolyard.plugins.package.installation_view import PROMPT_VARIABLE, find_named_variables, list_process_settings
 from toolyard.plugins.package.plugin import Origin, Plugin, PluginState
 from toolyard.vcp.dependencies import Need, NeedKind, find_needs
 from toolyard.vcp.installation import Installation, InstalledPlugin
@@ -101,7 +101,7 @@ def _check_plugin(installed: InstalledPlugin, plugin: Plugin, home: Path) -> Fin
     match plugin.state:
         case PluginState.READY | PluginState.NEEDS_REVIEW | PluginState.CHANGED | PluginState.MISSING_CONFIG:
             needs = find_needs(plugin, home)
-            reasons = [str(need.why) for need in needs]
+            reasons: list[str] = [need.why for need in needs]
             if plugin.state is PluginState.MISSING_CONFIG:
                 reasons.insert(0, plugin.reason)
             in_process = Message("it runs in VCPToolBox's own code, in a confined child process")
@@ -111,7 +111,7 @@ def _check_plugin(installed: InstalledPlugin, plugin: Plugin, home: Path) -> Fin
                 part=Part.PLUGIN,
                 name=plugin.name,
                 verdict=Verdict.NEEDS if hard or plugin.state is PluginState.MISSING_CONFIG else verdict,
-                why="; ".join(reasons) or (in_process if installed.is_in_process else ""),
+                why=join_messages(reasons) or (in_process if installed.is_in_process else ""),
                 needs=needs,
                 waits=plugin.waits,
             )
@@ -127,6 +127,8 @@ def _check_variables(there: Installation, own: Sequence[Plugin]) -> Iterator[Fin
     for plugin in own:
         for name in find_named_variables(plugin) & there.variables.keys():
             users.setdefault(name, []).append(plugin.name)
+    in_process = [plugin for plugin in own if plugin.is_in_process and plugin.state is not PluginState.DISABLED]
+    shared = list_process_settings(there.root, there.variables, in_process) if in_process else frozenset()
     for name, value in there.variables.items():
         named = users.get(name)
         if name in _ADAPTED:
@@ -136,8 +138,11 @@ def _check_variables(there: Installation, own: Sequence[Plugin]) -> Iterator[Fin
         elif named:
             why = Message("for {plugins}", plugins=", ".join(sorted(named)))
             yield Finding(part=Part.VARIABLE, name=name, verdict=Verdict.TAKEN, why=why)
+        elif name in shared:
+            why = Message("for VCPToolBox's own code, in which plugins run")
+            yield Finding(part=Part.VARIABLE, name=name, verdict=Verdict.TAKEN, why=why)
         else:
-            why = Message("nothing but VCPToolBox's own code reads it")
+            why = Message("only VCPToolBox's own server reads it")
             yield Finding(part=Part.VARIABLE, name=name, verdict=Verdict.LEFT, why=why)
 
 
@@ -147,8 +152,8 @@ _ADAPTED = {
     "API_URL": Message("set the model provider of Toolyard in its settings; plugins that ask it themselves get this"),
     "API_Key": Message("set the model provider of Toolyard in its settings; plugins that ask it themselves get this"),
     "CALLBACK_BASE_URL": Message("callbacks come to this server, each with a token of its own"),
-    "AdminUsername": Message("sign in to the console with a login link"),
-    "AdminPassword": Message("sign in to the console with a login link"),
+    "AdminUsername": Message("reads /admin_api/ only; sign in to the console with a login link"),
+    "AdminPassword": Message("reads /admin_api/ only; sign in to the console with a login link"),
 }
 
 
@@ -171,7 +176,7 @@ def _check_schedules(there: Installation) -> Iterator[Finding]:
         if isinstance(task, str):
             yield Finding(part=Part.SCHEDULE, name=name, verdict=Verdict.LEFT, why=task)
         else:
-            why = Message("'toolyard import vcp' proposes it as a schedule: {tool} at {at}", tool=task.tool, at=task.at)
+            why = Message("an import proposes it as a schedule: {tool} at {at}", tool=task.tool, at=task.at)
             yield Finding(part=Part.SCHEDULE, name=name, verdict=Verdict.NEEDS, why=why)
 
 
@@ -185,5 +190,5 @@ def _check_keys(there: Installation) -> Iterator[Finding]:
         if key:
             yield Finding(part=Part.KEY, name=name, verdict=Verdict.TAKEN, why=why)
     if there.vcp_key:
-        why = Message("connects to /VCPlog and /vcpinfo, and answers approvals there")
+        why = Message("connects nodes, and clients to /VCPlog and /vcpinfo, which answer approvals there")
         yield Finding(part=Part.CLIENT, name="VCP_Key", verdict=Verdict.TAKEN, why=why)

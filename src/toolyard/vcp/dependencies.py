@@ -41,6 +41,8 @@ _DISTRIBUTIONS: Final = {
     "PIL": "pillow", "bs4": "beautifulsoup4", "cv2": "opencv-python", "dotenv": "python-dotenv", "yaml": "pyyaml",
     "sklearn": "scikit-learn", "Crypto": "pycryptodome", "googleapiclient": "google-api-python-client",
 }  # fmt: skip
+# those that run plugins, which are looked for before, and one that is started on Windows alone
+_OTHER_PROGRAMS: Final = frozenset({"node", "python", "python3", "taskkill"})
 _FIND = """
 import importlib.util, json, sys
 def is_there(name):
@@ -227,7 +229,7 @@ def _find_program_needs(plugin: Plugin) -> Iterator[Need]:
                 names.update(_STARTED.findall((plugin.folder / path).read_text("utf-8", "replace")))
             except OSError:
                 continue
-    for name in sorted(names - {"node", "python", "python3"}):
+    for name in sorted(names - _OTHER_PROGRAMS):
         if shutil.which(name) is None:
             why = Message("it starts the program {name}, which this machine does not have", name=name)
             yield Need(kind=NeedKind.PROGRAM, name=name, why=why)

@@ -93,6 +93,12 @@ class Installation:
         return self._find_key("VCPLog", "VCP_Key")
 
     @property
+    def panel(self) -> tuple[str, str] | None:
+        """The name and the password of its admin panel; None: they are not set."""
+        name, password = self._find_key(None, "AdminUsername"), self._find_key(None, "AdminPassword")
+        return (name, password) if name and password else None
+
+    @property
     def image_key(self) -> str:
         """The key in ``/pw=KEY/images/``; empty: it is not set."""
         return self._find_key("ImageServer", "Image_Key")

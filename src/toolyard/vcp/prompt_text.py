@@ -27,7 +27,7 @@ from datetime import datetime
 from functools import partial
 from typing import Final
 
-from toolyard.protocol.request_text import neutralise
+from toolyard.protocol.requests.scanner import neutralise
 from toolyard.vcp.folds import AUTO, BLANKS, FULL, LITE, RULE, Fold, Similarity, parse_fold, parse_marks
 from toolyard.vcp.lunar import write_festival
 from toolyard.vcp.prompt_files import PromptFiles

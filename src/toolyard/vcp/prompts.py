@@ -22,13 +22,14 @@ from enum import StrEnum
 from typing import Final
 from zoneinfo import ZoneInfo
 
+from toolyard.dialects.vcp_nodes import NO_NODES
+from toolyard.gateway.chat_ports import InstalledPrompt, PromptRequest
 from toolyard.gateway.chat_prompt import MAX_GROWTH, SYSTEM, prompt_too_long
-from toolyard.gateway.ports import InstalledPrompt, PromptRequest
 from toolyard.protocol.envelope import Failure
 from toolyard.protocol.json import Json, JsonObject
 from toolyard.protocol.records.task_record import Task, write_result
-from toolyard.protocol.request_text import neutralise
 from toolyard.protocol.requests.marks import START
+from toolyard.protocol.requests.scanner import neutralise
 from toolyard.vcp.bridge.connection import BridgeError
 from toolyard.vcp.dynamic_tools import ListedTool, write_dynamic_tools
 from toolyard.vcp.folds import Similarity
@@ -36,7 +37,6 @@ from toolyard.vcp.prompt_files import PromptFiles
 from toolyard.vcp.prompt_text import PromptValues, TextFiller, TooLong
 from toolyard.vcp.roles import RoleDivider
 
-NO_NODES: Final = "[VCP Distributed Server List]\n当前没有已连接的 VCP 分布式服务器。"
 USUAL_ZONE: Final = "Asia/Shanghai"
 _MAX_WAIT_S = 120.0  # for the preprocessors of one stage; they may ask a model
 _RESULT = re.compile(r"(\{{2,4})VCP_ASYNC_RESULT::([a-zA-Z0-9_.-]+)::([a-zA-Z0-9_-]+)(\}{2,4})")

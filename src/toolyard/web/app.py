@@ -23,10 +23,10 @@ from toolyard.gateway.media_links import MediaLinks
 from toolyard.gateway.protocols.responses.response_turns import ResponseTurns
 from toolyard.message import add_hint
 from toolyard.protocol.envelope import ErrorCode, Failure
+from toolyard.web.answers import json_response
 from toolyard.web.feed import Feed
 from toolyard.web.idempotency import IdempotentRequests
 from toolyard.web.refusal import Refusal, describe_validation_error, internal_error, write_error
-from toolyard.web.responses import json_response
 from toolyard.web.routes.admin import health, pages, restore, sessions, settings, setup, status
 from toolyard.web.routes.calls import approvals, audit, callbacks, calls, events, rules, schedules, tasks, tools
 from toolyard.web.routes.chat import (
@@ -40,7 +40,7 @@ from toolyard.web.routes.chat import (
     replies,
     responses,
 )
-from toolyard.web.routes.plugins import mcp_servers, plugin_install, plugins
+from toolyard.web.routes.plugins import installation, mcp_servers, nodes, plugin_install, plugins
 from toolyard.web.routing import DirectAnswers, Routes, route_first
 from toolyard.web.schemas.common import ErrorBody
 from toolyard.web.schemas.components import add_components, refer_to
@@ -126,6 +126,7 @@ def make_api(yard: Yard, parts: AppParts) -> FastAPI:
         plugin_install.router(yard),
         plugins.router(yard),
         plugins.cases_router(yard),
+        installation.router(yard),
         mcp_servers.router(yard, parts.clock),
         settings.router(yard, parts.reloading),
         setup.router(yard, parts.reloading, parts.clock),
@@ -158,6 +159,8 @@ def make_api(yard: Yard, parts: AppParts) -> FastAPI:
         health.router(yard, drain, metrics, parts.version, parts.clock),
         events.router(yard, parts.feed, access, parts.pushes),
         files.router(parts.links),
+        nodes.router(yard.nodes.nodes),
+        nodes.socket_router(yard.nodes.nodes, access.is_still_valid),
         pages.router(app),
         *(_make_chat_routers(parts.chat, parts.responses, parts, yard) if parts.chat and parts.responses else ()),
         *parts.more,

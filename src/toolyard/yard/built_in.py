@@ -11,7 +11,7 @@ from toolyard.config import Config
 from toolyard.engine.registry import BUILD_LOCK, LazyTool
 from toolyard.protocol.tool import Tool
 from toolyard.settings import REPLACEABLE
-from toolyard.tools.tool_text import ToolNames, list_tool_names
+from toolyard.tools.tool_words import ToolNames, list_tool_names
 from toolyard.workspace.changes.transaction import list_record_files, records_folder
 from toolyard.workspace.workspace import Workspace
 

@@ -21,7 +21,7 @@ from toolyard.errors import UsageError
 from toolyard.message import Message
 from toolyard.protocol.envelope import ErrorCode, Failure
 from toolyard.protocol.tool import Origin, Outcome, ToolCall, ToolSpec, find_signer, parse_arguments
-from toolyard.tools.thread import in_thread
+from toolyard.tools.worker_thread import in_thread
 from toolyard.workspace.changes.protected_paths import leads_to_protected_path
 from toolyard.yard.built_in import BuiltInTools
 from toolyard.yard.state import Basis, State

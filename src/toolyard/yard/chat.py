@@ -10,11 +10,11 @@ from toolyard.engine.assistants import Assistants
 from toolyard.engine.clock import Clock, SystemClock
 from toolyard.engine.registry import Registry
 from toolyard.gateway.assistant_models import AssistantModels
+from toolyard.gateway.chat_ports import InstalledPrompt, PendingApproval, PromptRequest, PromptSources, ToolPort
 from toolyard.gateway.chats import Chat, ChatRules
 from toolyard.gateway.media_links import MediaLinks
 from toolyard.gateway.media_parts import MediaRefusals
 from toolyard.gateway.offer_policy import OfferPolicy
-from toolyard.gateway.ports import InstalledPrompt, PendingApproval, PromptRequest, PromptSources, ToolPort
 from toolyard.gateway.providers.answer import Limits
 from toolyard.gateway.providers.contact import WatchedUpstream
 from toolyard.gateway.providers.upstream import HttpUpstream
@@ -98,6 +98,7 @@ def _make_installed_prompts(
     yard: "Yard", root: Path, texts: PromptSources, printed: Callable[[], Mapping[str, str]], clock: Clock
 ) -> Callable[[PromptRequest], Awaitable[InstalledPrompt]]:
     """Return what fills requests with the prompts of an installation of VCPToolBox."""
+    from toolyard.dialects.vcp_nodes import NO_NODES
     from toolyard.vcp.dynamic_tools import ListedTool
     from toolyard.vcp.prompt_files import PromptFiles
     from toolyard.vcp.prompts import InstalledPrompts, PromptPorts
@@ -115,6 +116,7 @@ def _make_installed_prompts(
             if spec.prompt_text
         ],
         own=texts.own,
+        nodes=lambda: yard.nodes.nodes.write_list() if yard.nodes.nodes is not None else NO_NODES,
         port=lambda: str(yard.plugins.port),
         preprocess=yard.vcp.preprocess,
         similarity=Similarities(files, clock.monotonic, yard.mask.text).compare,

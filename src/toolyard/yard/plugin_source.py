@@ -57,9 +57,10 @@ class PluginSource:
         *,
         runs: ProcessRecords,
         report_progress: "Callable[[ToolCall, JsonObject], Awaitable[None]]",
+        bring_files: "Callable[[JsonObject], Awaitable[JsonObject]]",
         outside: HostOptions = HostOptions(),  # noqa: B008 it is frozen
     ) -> None:
-        self._runs, self._report_progress = runs, report_progress
+        self._runs, self._report_progress, self._bring_files = runs, report_progress, bring_files
         self._config, self._mask, self._now = basis.config, basis.mask, basis.clock.now
         self._built_in, self._tasks, self._outside = built_in, tasks, outside
         self._host: PluginHost | None = None
@@ -202,8 +203,8 @@ class PluginSource:
 
     async def adopt(self, left: "Sequence[Task]") -> int:
         """Adopt the processes of tasks that outlived their host; return the number of adopted tasks."""
-        from toolyard.liveness import is_process_alive
         from toolyard.plugins.long_work.task_child import AdoptedChild
+        from toolyard.process_numbers import is_process_alive
 
         calls: dict[str, list[Task]] = {}
         for task in left:
@@ -260,6 +261,7 @@ class PluginSource:
             keep_secret=self._mask.add,
             keep_from_logs=self._mask.add_for_logs,
             report_progress=self._report_progress,
+            bring_files=self._bring_files,
         )
         warm = config.settings.warm_starts and self._outside.warm
         starter = WarmStarter(children, ColdStarter(children), enabled=warm)

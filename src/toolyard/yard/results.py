@@ -19,7 +19,7 @@ from toolyard.protocol.mask import Mask
 from toolyard.protocol.result_limits import Direction
 from toolyard.protocol.tool import Origin, Outcome, ToolCall
 from toolyard.protocol.tool_text import ENGLISH
-from toolyard.tools.thread import in_thread
+from toolyard.tools.worker_thread import in_thread
 from toolyard.yard.state import Basis
 
 if TYPE_CHECKING:

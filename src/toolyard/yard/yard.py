@@ -14,12 +14,12 @@ from toolyard.dialects import require_dialect
 from toolyard.engine.clock import Clock, SystemClock
 from toolyard.engine.journal import Recorder
 from toolyard.engine.ownership import identify_process
-from toolyard.engine.registry import Registry
+from toolyard.engine.registry import Registry, Source
 from toolyard.plugins.process.process_output import ProcessRecords
 from toolyard.protocol.envelope import Envelope
 from toolyard.protocol.mask import Mask
 from toolyard.protocol.store import Store
-from toolyard.protocol.tool import Outcome, ToolCall
+from toolyard.protocol.tool import Outcome, Tool, ToolCall
 from toolyard.storage.sqlite import SqliteStore
 from toolyard.storage.state_file import STATE
 from toolyard.workspace.home_folder import keep_private, restrict_home
@@ -27,6 +27,7 @@ from toolyard.workspace.workspace import Workspace
 from toolyard.yard.built_in import BuiltInTools
 from toolyard.yard.calls import Arguments, Calls
 from toolyard.yard.mcp_source import McpSource
+from toolyard.yard.node_source import NodeSource
 from toolyard.yard.plugin_source import HostOptions, PluginSource
 from toolyard.yard.results import Results
 from toolyard.yard.state import Basis, State
@@ -75,17 +76,25 @@ class Yard:
             outlives=outside.outlives,
         )
         self.runs = ProcessRecords()
+        self.nodes = NodeSource(
+            basis,
+            state=lambda: self.state,
+            find_other=self._find_own_tool,
+            others=lambda: (self.mcp.version(), self.vcp.version(), self.plugins.version()),
+        )
         self.plugins = PluginSource(
             basis,
             self._built_in,
             lambda: self.state.tasks,
             runs=self.runs,
             report_progress=self.state.journal.record_progress,
+            bring_files=self.nodes.bring_files,
             outside=outside,
         )
         self.mcp = McpSource(basis, processes=self._processes)
         self.vcp = VcpSource(basis, self.plugins, calls=lambda: self.calls, state=lambda: self.state)
-        self.tools = Registry(self._built_in.tools, [] if outside.safe else [self.mcp, self.vcp, self.plugins])
+        sources: list[Source] = [] if outside.safe else [self.mcp, self.vcp, self.plugins, self.nodes]
+        self.tools = Registry(self._built_in.tools, sources)
         self.results = Results(basis)
         self.calls = Calls(
             basis,
@@ -190,6 +199,7 @@ class Yard:
         self._closed = True
         await self.state.stop()
         await self.calls.close()
+        await self.nodes.close()
         await self.mcp.close()
         await self.vcp.close()
         await self.plugins.close()
@@ -210,6 +220,13 @@ class Yard:
 
         return BackendRecorder(self.state.journal, self.clock, mask=self.mask)
 
+    def _find_own_tool(self, name: str) -> Tool | None:
+        """Return a tool that is no node's."""
+        if (tool := self.tools.get_built_in(name)) is not None:
+            return tool
+        sources = (self.mcp, self.vcp, self.plugins)
+        return next((match for source in sources if (match := source.find(name))), None)
+
     def _processes(self) -> "tuple[Children, Starter]":
         """Return what starts MCP servers: they are child processes like those of plugins."""
         return self.plugins.host.children, self.plugins.host.starter
@@ -219,6 +236,8 @@ class Yard:
         from toolyard.protocol.manifests.manifest import PluginType
 
         installed = self.plugins.plugins.get(plugin)
+        if installed is None and self.nodes.nodes is not None:
+            return True  # of a node, which forwards its callback when it has come back
         manifest = installed.manifest if installed else None
         return manifest is not None and manifest.detached and manifest.type is PluginType.ASYNCHRONOUS
 

@@ -14,8 +14,8 @@ class CommandFailed(Exception):
     """Raised when the command exits with an error; carries what it wrote."""
 
 
-def run(url: str, key: str, text: str, model: str) -> str:
-    provider = {"name": "Toolyard", "base_url": url, "env_key": "TOOLYARD_KEY", "wire_api": "responses"}
+def run(url: str, key: str, text: str, model: str, **more: bool) -> str:
+    provider = {"name": "Toolyard", "base_url": url, "env_key": "TOOLYARD_KEY", "wire_api": "responses", **more}
     given = {"model": model, "model_provider": "toolyard"} | {
         f"model_providers.toolyard.{name}": value for name, value in provider.items()
     }
@@ -41,4 +41,5 @@ def chat(url: str, key: str, text: str, is_streamed: bool) -> str:
     return run(url, key, text, "scripted+tools")  # it brings its own tools
 
 
-run_driver(chat, chat)
+if __name__ == "__main__":
+    run_driver(chat, chat)

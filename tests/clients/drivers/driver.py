@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 RECALL = "Recall"  # a tool of the client's own
 RECALLS = "Recall a word that was said earlier."
+OURS = {"type": "mcp", "server_label": "toolyard", "server_url": "http://127.0.0.1", "require_approval": "always"}
 WORD = {"type": "object", "properties": {"about": {"type": "string"}}, "required": ["about"]}
 
 
@@ -18,17 +19,25 @@ def recall(about: str) -> str:
     return f"violet for {about}"
 
 
-def run_driver(chat: Callable[..., str], chat_with_tool: Callable[..., str] | None = None) -> None:
+def run_driver(
+    chat: Callable[..., str],
+    chat_with_tool: Callable[..., str] | None = None,
+    chat_and_decide: Callable[..., str] | None = None,
+) -> None:
     """Answer each request with ``chat(url, key, text, is_streamed)``, or with the error that it raises.
 
-    ``chat_with_tool`` takes the same and gives the model ``recall`` beside the tools of the server.
+    ``chat_with_tool`` takes the same and gives the model ``recall`` beside the tools of the server. So does
+    ``chat_and_decide``, with whether calls of the server may run, about which it lets itself be asked.
     """
     answers, sys.stdout = sys.stdout, sys.stderr  # whatever a client prints is not an answer
     for line in sys.stdin:
         asked = json.loads(line)
         ask = chat_with_tool if asked["has_tool"] else chat
+        given = [asked["url"], asked["key"], asked["text"], asked["is_streamed"]]
+        if asked["is_allowed"] is not None:
+            ask, given = chat_and_decide, [*given, asked["is_allowed"]]
         try:
-            answer = {"text": ask(asked["url"], asked["key"], asked["text"], asked["is_streamed"])}
+            answer = {"text": ask(*given)}
         except Exception as error:  # noqa: BLE001 whatever a client raises is what its user sees
             answer = {"error": type(error).__name__, "message": str(error)}
         answers.write(json.dumps(answer) + "\n")

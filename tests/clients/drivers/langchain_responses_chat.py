@@ -1,7 +1,7 @@
 # mypy: ignore-errors
 """LangChain: ``langchain-openai`` with Responses."""
 
-from driver import RECALL, RECALLS, WORD, recall, run_driver
+from driver import OURS, RECALL, RECALLS, WORD, recall, run_driver
 from langchain_openai import ChatOpenAI
 
 TOOLS = [{"type": "function", "function": {"name": RECALL, "description": RECALLS, "parameters": WORD}}]
@@ -33,4 +33,17 @@ def chat_with_tool(url: str, key: str, text: str, is_streamed: bool) -> str:
     return answer.text
 
 
-run_driver(chat, chat_with_tool)
+def chat_and_decide(url: str, key: str, text: str, is_streamed: bool, is_allowed: bool) -> str:
+    model = ChatOpenAI(model="scripted", base_url=url, api_key=key, use_responses_api=True).bind_tools([OURS])
+    answer = ask(model, text, is_streamed)
+    while questions := [block for block in answer.content if block["type"] == "mcp_approval_request"]:
+        answers = [
+            {"type": "mcp_approval_response", "approval_request_id": question["id"], "approve": is_allowed}
+            for question in questions
+        ]
+        before = answer.response_metadata["id"]
+        answer = ask(model.bind(previous_response_id=before), [{"role": "user", "content": answers}], is_streamed)
+    return answer.text
+
+
+run_driver(chat, chat_with_tool, chat_and_decide)

@@ -3,8 +3,8 @@
 
 import asyncio
 
-from agents import Agent, Runner, function_tool, set_default_openai_client, set_tracing_disabled
-from driver import recall, run_driver
+from agents import Agent, HostedMCPTool, Runner, function_tool, set_default_openai_client, set_tracing_disabled
+from driver import OURS, recall, run_driver
 from openai import AsyncOpenAI
 
 set_tracing_disabled(True)
@@ -32,4 +32,12 @@ def chat_with_tool(url: str, key: str, text: str, is_streamed: bool) -> str:
     )
 
 
-run_driver(chat, chat_with_tool)
+def chat_and_decide(url: str, key: str, text: str, is_streamed: bool, is_allowed: bool) -> str:
+    def decide(_) -> dict:
+        return {"approve": is_allowed}
+
+    tools = [HostedMCPTool(tool_config=OURS, on_approval_request=decide)]
+    return LOOP.run_until_complete(run(url, key, text, is_streamed, Agent("Assistant", model="scripted", tools=tools)))
+
+
+run_driver(chat, chat_with_tool, chat_and_decide)

@@ -1,6 +1,6 @@
 // openai-node with `responses`.
 import OpenAI from "openai";
-import { RECALL, RECALLS, WORD, recall, runDriver } from "./driver.mjs";
+import { OURS, RECALL, RECALLS, WORD, recall, runDriver } from "./driver.mjs";
 
 const tools = [{ type: "function", name: RECALL, description: RECALLS, parameters: WORD, strict: false }];
 
@@ -40,4 +40,24 @@ async function chatWithTool(url, key, text, isStreamed) {
   }
 }
 
-await runDriver(chat, chatWithTool);
+// Answers with the id of the response that has asked, or streamed with all items and nothing stored.
+async function chatAndDecide(url, key, text, isStreamed, isAllowed) {
+  const client = new OpenAI({ baseURL: url, apiKey: key });
+  const same = { model: "scripted", tools: [OURS], ...(isStreamed ? { store: false } : {}) };
+  let input = [{ role: "user", content: text }];
+  let response = await ask(client, isStreamed, { ...same, input });
+  for (;;) {
+    const questions = response.output.filter((item) => item.type === "mcp_approval_request");
+    if (!questions.length) return response.output_text;
+    const answers = questions.map(({ id }) => ({
+      type: "mcp_approval_response",
+      approval_request_id: id,
+      approve: isAllowed,
+    }));
+    input = isStreamed ? [...input, ...response.output, ...answers] : answers;
+    const before = isStreamed ? {} : { previous_response_id: response.id };
+    response = await ask(client, isStreamed, { ...same, ...before, input });
+  }
+}
+
+await runDriver(chat, chatWithTool, chatAndDecide);

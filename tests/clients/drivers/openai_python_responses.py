@@ -3,7 +3,7 @@
 
 import json
 
-from driver import RECALL, RECALLS, WORD, recall, run_driver
+from driver import OURS, RECALL, RECALLS, WORD, recall, run_driver
 from openai import OpenAI
 
 TOOLS = [{"type": "function", "name": RECALL, "description": RECALLS, "parameters": WORD, "strict": False}]
@@ -53,4 +53,23 @@ def chat_with_tool(url: str, key: str, text: str, is_streamed: bool) -> str:
     return said
 
 
-run_driver(chat, chat_with_tool)
+def chat_and_decide(url: str, key: str, text: str, is_streamed: bool, is_allowed: bool) -> str:
+    """Answers with the id of the response that has asked, or streamed with all items and nothing stored."""
+    client = OpenAI(base_url=url, api_key=key)
+    same = {"model": "scripted", "tools": [OURS]} | ({"store": False} if is_streamed else {})
+    items = [{"role": "user", "content": text}]
+    response, said = ask(client, is_streamed, **same, input=items)
+    while questions := [item for item in response.output if item.type == "mcp_approval_request"]:
+        answers = [
+            {"type": "mcp_approval_response", "approval_request_id": question.id, "approve": is_allowed}
+            for question in questions
+        ]
+        if is_streamed:
+            items += [item.model_dump(exclude_none=True) for item in response.output] + answers
+            response, said = ask(client, is_streamed, **same, input=items)
+        else:
+            response, said = ask(client, is_streamed, **same, input=answers, previous_response_id=response.id)
+    return said
+
+
+run_driver(chat, chat_with_tool, chat_and_decide)

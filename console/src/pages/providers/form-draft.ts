@@ -21,7 +21,13 @@ export interface FormDraft {
   tool_rounds: string;
   context_window: string;
 }
-export const NUMBERS = ["first_byte_seconds", "idle_seconds", "whole_seconds", "tool_rounds", "context_window"] as const;
+export const NUMBERS = [
+  "first_byte_seconds",
+  "idle_seconds",
+  "whole_seconds",
+  "tool_rounds",
+  "context_window",
+] as const;
 export type Problem = "url" | "badUrl" | "name" | "taken" | "former" | "headers" | "query";
 
 const NAME = /^[\w][\w.-]{0,63}$/;

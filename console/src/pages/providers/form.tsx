@@ -245,7 +245,13 @@ export function ProviderForm({
                 type="number"
                 min={1}
                 placeholder={
-                  { first_byte_seconds: "120", idle_seconds: "60", whole_seconds: "600", tool_rounds: "10", context_window: "" }[field]
+                  {
+                    first_byte_seconds: "120",
+                    idle_seconds: "60",
+                    whole_seconds: "600",
+                    tool_rounds: "10",
+                    context_window: "",
+                  }[field]
                 }
                 {...text(field)}
               />

@@ -15,7 +15,7 @@ import { PhoneSignIn } from "./phone-sign-in";
 import { words } from "./words";
 import { phoneWords } from "./words-phone";
 
-const SCOPES = ["chat", "tools", "approve", "admin"] as const;
+const SCOPES = ["chat", "tools", "approve", "node", "admin"] as const;
 const OFFERS = ["auto", "native", "text", "none"] as const;
 
 export function Keys() {
@@ -113,7 +113,7 @@ function NewKey({ onClose }: { onClose: () => void }) {
   const offer = useSignal("");
   const tried = useSignal(false);
   const made = useSignal("");
-  const about = { chat: t.scopeChat, tools: t.scopeTools, approve: t.scopeApprove, admin: t.scopeAdmin };
+  const about = { chat: t.scopeChat, tools: t.scopeTools, approve: t.scopeApprove, node: t.scopeNode, admin: t.scopeAdmin };
   const make = async () => {
     tried.value = true;
     if (!name.value.trim() || !scopes.value.length) return;

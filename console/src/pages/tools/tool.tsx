@@ -16,7 +16,6 @@ import { Tabs } from "../../ui/tabs";
 import { messageIn } from "../../lib/messages";
 import { MessageText } from "../../ui/message-text";
 import { ATTENTION, firstSentence, toolPath } from "./catalogue-data";
-import { ConfigTab } from "./config";
 import { Description } from "./description";
 import { DisabledNotice } from "./disabled";
 import { PluginState, Star } from "./marks";
@@ -28,6 +27,9 @@ import { kindWord, riskWord, attentionText, words } from "./words";
 
 const ManifestTab = lazyPage<{ plugin: PluginDetail; reload: () => void }>(() =>
   import("./manifest").then((module) => ({ default: module.ManifestTab })),
+);
+const ConfigTab = lazyPage<{ plugin: PluginDetail; put: (value: PluginDetail) => void; reload: () => void }>(() =>
+  import("./config").then((module) => ({ default: module.ConfigTab })),
 );
 const Logs = lazyPage<{ plugin: PluginRow }>(() => import("./logs").then((module) => ({ default: module.Logs })));
 const Docs = lazyPage<{ plugin: PluginDetail }>(() => import("./docs").then((module) => ({ default: module.Docs })));

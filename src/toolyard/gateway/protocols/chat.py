@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from typing import ClassVar, Final
 
+from toolyard.gateway.chat_ports import PendingApproval
 from toolyard.gateway.faults import ChatFailed, ChatFault
-from toolyard.gateway.ports import PendingApproval
 from toolyard.gateway.reply.chunks import Chunk, Head, KeptValue, read_text
 from toolyard.gateway.reply.model_reply import UnstreamedReply
 from toolyard.gateway.sse import DONE, END, KEEP_ALIVE, data_of, event_of
@@ -44,6 +44,7 @@ COME_BACK: Final = "\nOnce it is allowed, send the same request again within 10 
 class ChatRendering:
     is_streamed: bool
     keep_alive: ClassVar[bytes] = KEEP_ALIVE
+    hidden_events: ClassVar[tuple[type[TurnEvent], ...]] = ()
 
     def open_stream(self, log: TurnLog) -> Writer:
         return ChatWriter(is_streamed=log.is_streamed)

@@ -2,7 +2,8 @@
 
 Beside OpenAI's own fields a chat request may carry ``reasoning_details`` in messages, and what only another protocol
 has a word for: ``native`` parts, tools and fields (``NATIVE``). Each writer takes those of its own protocol, unchanged,
-and drops the others.
+and drops the others. What chat says with less than its client did has an ``origin`` beside it (``ORIGIN``): a writer of
+that protocol takes it in place of the part, call, result or tool.
 """
 
 import re
@@ -15,6 +16,7 @@ from toolyard.gateway.reply.chunks import DETAILS, KeptDetails
 from toolyard.protocol.json import Json, JsonObject
 
 NATIVE: Final = "native"
+ORIGIN: Final = "origin"
 EMPTY_SCHEMA: Final[JsonObject] = {"type": "object", "properties": {}}
 _MAX_WORD = 64  # characters of a name or an id, which every provider takes
 _NO_WORD = re.compile(r"[^A-Za-z0-9_-]")
@@ -80,6 +82,22 @@ def is_native(part: JsonObject) -> bool:
     return part.get("type") == NATIVE
 
 
+def with_origin(part: JsonObject, protocol: str, item: JsonObject | None) -> JsonObject:
+    """Return a part beside which stands what it was in a protocol; None: another part has all of it."""
+    return part | {ORIGIN: {"protocol": protocol, "item": item, "text": text_of(part)}}
+
+
+def has_origin(part: JsonObject, protocol: str) -> bool:
+    """Return whether a part was said in a protocol, and its text was not changed since."""
+    origin = as_object(part.get(ORIGIN))
+    return origin.get("protocol") == protocol and origin.get("text") == text_of(part)
+
+
+def find_origin(part: JsonObject, protocol: str) -> JsonObject:
+    """Return what a part, call, result or tool was in a protocol; empty if it was not said in it."""
+    return as_object(as_object(part.get(ORIGIN)).get("item")) if has_origin(part, protocol) else {}
+
+
 def drop_native(body: JsonObject) -> JsonObject:
     """Return a request for a provider that speaks chat: without what only another protocol has a word for.
 
@@ -88,7 +106,8 @@ def drop_native(body: JsonObject) -> JsonObject:
     if not isinstance(body.get(NATIVE), dict):
         return body
     made = {key: value for key, value in body.items() if key != NATIVE}
-    made["messages"] = [_drop_native_parts(message) for message in objects(body.get("messages"))]
+    messages = [_drop_native_parts(message) for message in objects(body.get("messages"))]
+    made["messages"] = [one for one in messages if one.get("content") or one.get("role") != "system"]
     if tools := [_unmark(tool) for tool in objects(body.get("tools")) if not is_native(tool)]:
         return {**made, "tools": [*tools]}
     for key in ("tools", "tool_choice", "parallel_tool_calls"):
@@ -109,7 +128,7 @@ def _drop_native_parts(message: JsonObject) -> JsonObject:
 
 
 def _unmark(value: JsonObject) -> JsonObject:
-    return {key: inner for key, inner in value.items() if key != "cache_control"}
+    return {key: inner for key, inner in value.items() if key not in ("cache_control", ORIGIN)}
 
 
 def content_parts(content: Json) -> list[JsonObject]:

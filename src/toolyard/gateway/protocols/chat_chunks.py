@@ -8,7 +8,7 @@ it no finish reason is passed on, so it counts as cut.
 from typing import Final
 
 from toolyard.gateway.faults import no_completion
-from toolyard.gateway.protocols.chat_body import NATIVE, NativeRequest, as_object, merge_details, objects
+from toolyard.gateway.protocols.chat_body import NATIVE, NativeRequest, as_object, merge_details, objects, with_origin
 from toolyard.gateway.providers.provider_json import MAX_UNSTREAMED_PARTS, parse_provider_json
 from toolyard.gateway.reply.chunks import DETAILS
 from toolyard.gateway.sse import data_of
@@ -129,14 +129,17 @@ class AnswerReader:
             self._has_reasoning = True
         self.add({**readable, DETAILS: [detail]})
 
-    def begin_call(self, id_: Json, name: Json, written: str = "", *, custom: bool = False) -> int:
-        """Begin a call; return its index."""
+    def begin_call(
+        self, id_: Json, name: Json, written: str = "", *, custom: bool = False, origin: JsonObject | None = None
+    ) -> int:
+        """Begin a call; return its index. ``origin``: what else was said of it in the protocol of this answer."""
         place, self._calls = self._calls, self._calls + 1
         self.number()
         kind, field = ("custom", "input") if custom else ("function", "arguments")
         sent = str(name or "")
         inner: JsonObject = {"name": self._request.names.get(sent, sent), field: written}
-        self.add({"tool_calls": [{"index": place, "id": id_, "type": kind, kind: inner}]})
+        call: JsonObject = {"index": place, "id": id_, "type": kind, kind: inner}
+        self.add({"tool_calls": [with_origin(call, self.protocol, origin) if origin else call]})
         return place
 
     def add_written(self, place: int, text: str, *, custom: bool = False) -> None:

@@ -17,15 +17,15 @@ from http import HTTPStatus
 from typing import Final, TypedDict
 
 from toolyard.engine.rules import PermissionRequest
+from toolyard.gateway.chat_ports import ToolPort
 from toolyard.gateway.faults import bad_request
-from toolyard.gateway.ports import ToolPort
 from toolyard.gateway.reply.chunks import read_text
 from toolyard.message import Message, add_hint, read_hint
 from toolyard.protocol.content import Media
 from toolyard.protocol.envelope import Envelope, Status
 from toolyard.protocol.json import Json, JsonObject
 from toolyard.protocol.records.assistant_record import Mode
-from toolyard.protocol.request_text import neutralise
+from toolyard.protocol.requests.scanner import neutralise
 from toolyard.protocol.tool import Outcome, ToolCall, ToolSpec
 from toolyard.protocol.tool_text import CHINESE, ENGLISH
 
@@ -196,7 +196,7 @@ class _Content(TypedDict):
 
 
 def _to_content(job: Job, text: str, media: list[Json]) -> _Content:
-    """Return what the model reads: of a native call its own message, and the media apart, as every provider takes it."""
+    """Return what the model reads: of a native call its own message, and the media apart, as every provider wants."""
     if job.native_id:
         native: JsonObject = {"role": "tool", "tool_call_id": job.native_id, "content": text}
         return _Content(native=native, content=media)

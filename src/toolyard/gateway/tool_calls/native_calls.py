@@ -11,7 +11,7 @@ from uuid import uuid4
 
 import orjson
 
-from toolyard.gateway.ports import ToolPort
+from toolyard.gateway.chat_ports import ToolPort
 from toolyard.gateway.reply.chunks import KeptValue, entry_bytes
 from toolyard.gateway.tool_calls.jobs import Job
 from toolyard.message import Message

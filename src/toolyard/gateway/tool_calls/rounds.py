@@ -20,7 +20,7 @@ from toolyard.gateway.tool_calls.jobs import JobResult
 from toolyard.gateway.tool_calls.native_calls import call_name
 from toolyard.gateway.vcp_blocks import PAYLOAD
 from toolyard.protocol.json import Json, JsonObject
-from toolyard.protocol.request_text import format_request
+from toolyard.protocol.requests.scanner import format_request
 from toolyard.protocol.tool_text import CHINESE
 
 Rounds = list[list[Json]]

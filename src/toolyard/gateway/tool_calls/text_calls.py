@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Final
 
-from toolyard.gateway.ports import ToolPort
+from toolyard.gateway.chat_ports import ToolPort
 from toolyard.gateway.reply.chunks import read_text
 from toolyard.gateway.tool_calls.jobs import Job, JobResult
 from toolyard.gateway.vcp_blocks import INFORMATION, INFORMATION_END, MARK_HISTORY, PAYLOAD

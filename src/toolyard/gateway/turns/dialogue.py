@@ -12,15 +12,15 @@ from contextlib import suppress
 from typing import Final
 
 from toolyard.gateway.chat_prompt import detect_language
-from toolyard.gateway.faults import ChatFailed, ChatFault, broken_answer, encode_request, oversized_answer
-from toolyard.gateway.media_parts import NOTE, Model, may_refuse_media, part_kinds, replace_parts
-from toolyard.gateway.model_request import (
+from toolyard.gateway.chat_request import (
     ModelRequest,
     drop_effort,
     is_effort_refusal,
     is_token_limit_refusal,
     rename_token_limit,
 )
+from toolyard.gateway.faults import ChatFailed, ChatFault, broken_answer, encode_request, oversized_answer
+from toolyard.gateway.media_parts import NOTE, Model, may_refuse_media, part_kinds, replace_parts
 from toolyard.gateway.offer_policy import is_tool_refusal
 from toolyard.gateway.providers.answer import MAX_UNSTREAMED, Answer, ProviderWait
 from toolyard.gateway.reply.chunks import Chunk, Head, to_events

@@ -11,12 +11,12 @@ import re
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
 
-from toolyard.gateway.ports import PendingApproval
+from toolyard.gateway.chat_ports import PendingApproval
 from toolyard.gateway.tool_calls.jobs import Job, JobResult, JobState
 from toolyard.gateway.vcp_blocks import fitting_media, to_html, write_information_block, write_summary_block
 from toolyard.message import cut_message, to_fields
 from toolyard.protocol.json import Json, JsonObject
-from toolyard.protocol.request_text import neutralise
+from toolyard.protocol.requests.scanner import neutralise
 from toolyard.protocol.tool_text import CHINESE, ENGLISH
 
 

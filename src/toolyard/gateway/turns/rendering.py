@@ -14,9 +14,9 @@ from typing import Final, Protocol
 
 from toolyard.engine.idempotency import StoredResponse
 from toolyard.engine.turns import REPEATED_S
-from toolyard.gateway.client_request import CHAT_HEADER
+from toolyard.gateway.chat_ports import PendingApproval
+from toolyard.gateway.chat_request import CHAT_HEADER
 from toolyard.gateway.faults import ChatFailed, ChatFault
-from toolyard.gateway.ports import PendingApproval
 from toolyard.gateway.sse import KEEP_ALIVE
 from toolyard.gateway.turns.turn_events import End, Failed, Gap, TurnEvent
 from toolyard.gateway.turns.turn_log import Entry, LogReader, TurnLog
@@ -90,6 +90,10 @@ class Rendering(Protocol):
     def keep_alive(self) -> bytes:
         """The piece that a stream sends while it has nothing else to say."""
 
+    @property
+    def hidden_events(self) -> tuple[type[TurnEvent], ...]:
+        """The kinds of events that begin no stream, because its client sees nothing of them."""
+
     def open_stream(self, log: TurnLog) -> Writer: ...
 
     def begin_answer(self, log: TurnLog) -> JsonAnswer: ...
@@ -108,7 +112,7 @@ def render_failure(rendering: Rendering, fault: ChatFault, chat: str = "") -> Cl
 async def render_stream(rendering: Rendering, log: TurnLog, reader: LogReader) -> ClientAnswer:
     """Answer once the model does, or once the client has to be told that it does not answer yet."""
     try:
-        first = await reader.wait_for_event()
+        first = await reader.wait_for_event(rendering.hidden_events)
     except BaseException:
         reader.close()
         raise

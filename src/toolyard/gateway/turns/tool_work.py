@@ -9,10 +9,10 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from dataclasses import replace
 from typing import Any
 
+from toolyard.gateway.chat_ports import PendingApproval
 from toolyard.gateway.chat_prompt import detect_language
 from toolyard.gateway.faults import ChatFailed, changed_history
 from toolyard.gateway.media_links import publish_all
-from toolyard.gateway.ports import PendingApproval
 from toolyard.gateway.reply.model_reply import Reply
 from toolyard.gateway.tool_calls import native_calls, text_calls
 from toolyard.gateway.tool_calls.jobs import Job, JobResult, JobRunner, JobState, host_result

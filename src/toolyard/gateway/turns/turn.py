@@ -14,8 +14,8 @@ from contextlib import aclosing
 from typing import Final
 
 from toolyard.gateway.chat_prompt import detect_language
+from toolyard.gateway.chat_request import ModelRequest
 from toolyard.gateway.faults import ChatFailed, ChatFault
-from toolyard.gateway.model_request import ModelRequest
 from toolyard.gateway.reply.chunks import Chunk, Head
 from toolyard.gateway.reply.model_reply import Reply, UnstreamedReply
 from toolyard.gateway.reply.streamed_reply import StreamedReply

@@ -6,8 +6,8 @@ They say what happened, in the words of no protocol. What a client gets of each 
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from toolyard.gateway.chat_ports import PendingApproval
 from toolyard.gateway.faults import ChatFault
-from toolyard.gateway.ports import PendingApproval
 from toolyard.gateway.providers.answer import ProviderWait
 from toolyard.gateway.reply.chunks import Chunk
 from toolyard.gateway.reply.model_reply import UnstreamedReply

@@ -54,7 +54,7 @@ from types import TracebackType
 from typing import Final, NamedTuple
 
 from toolyard.engine.turns import REPEATED_S
-from toolyard.gateway.ports import PendingApproval
+from toolyard.gateway.chat_ports import PendingApproval
 from toolyard.gateway.reply.chunks import Chunk, Head
 from toolyard.gateway.sse import END, event_of
 from toolyard.gateway.turns.turn import Turn
@@ -164,6 +164,7 @@ class TurnLog:
         self._turn: Turn | None = turn  # while it runs
         self._has_run_tools = False  # once it has ended
         self.history = NO_HISTORY  # the same, if it may be continued
+        self.is_kept = names.is_chat_named and turn.request.streams  # its events may be asked for again by name
         earlier = before.followed if before else None
         self._earlier = None if self.is_streamed else earlier
         self._entries: deque[Entry] = deque()
@@ -309,7 +310,7 @@ class TurnLog:
     def _release(self) -> None:
         """Drop the events that no request will ask for again."""
         is_useless = not self.is_running and not self._readers and self.judge_repeat(is_marked=True) is Repeat.BEGIN
-        if is_useless and not (self.names.is_chat_named and self.is_streamed):
+        if is_useless and not self.is_kept:
             self._entries.clear()
             self._size = 0
 
@@ -392,13 +393,20 @@ class LogReader:
         """Note that the client of this reader gets the whole answer."""
         self._log._change(Change.DELIVERED)
 
-    async def wait_for_event(self) -> TurnEvent | None:
-        """Return the next event without taking it, once it is there; None at the end."""
-        while self._log.cursor <= self.at and self._log.is_running:
-            self._log._news.clear()
-            await self._log._news.wait()
-        at = max(self.at, self._log._first)
-        return self._log._entries[at - self._log._first].event if self._log.cursor > at else None
+    async def wait_for_event(self, but: tuple[type[TurnEvent], ...] = ()) -> TurnEvent | None:
+        """Return the next event without taking it, ``but`` none of these kinds, once it is there; None at the end."""
+        log, at = self._log, self.at
+        while True:
+            while log.cursor <= at and log.is_running:
+                log._news.clear()
+                await log._news.wait()
+            at = max(at, log._first)
+            if log.cursor <= at:
+                return None
+            event = log._entries[at - log._first].event
+            if not isinstance(event, but):
+                return event
+            at += 1
 
     async def next(self) -> list[Entry]:
         """Return the next events; none at the end of the log. ``at`` is the cursor after them.

@@ -15,14 +15,13 @@ from typing import Final
 
 import orjson
 
+from toolyard.gateway.chat_ports import PromptSources, ToolPort
 from toolyard.gateway.chat_prompt import ask_for_structured_reply, fill_prompt
-from toolyard.gateway.client_request import EXTENSION, ChatOptions, ClientRequest, wants_json
+from toolyard.gateway.chat_request import EXTENSION, ChatOptions, ClientRequest, ModelRequest, wants_json
 from toolyard.gateway.faults import encode_request
 from toolyard.gateway.media_parts import MediaRefusals, replace_published_messages
-from toolyard.gateway.model_request import ModelRequest
 from toolyard.gateway.offer import NO_OFFER
 from toolyard.gateway.offer_policy import OfferPolicy, TextForm, choose_offer, declines_tools, split_alias
-from toolyard.gateway.ports import PromptSources, ToolPort
 from toolyard.gateway.providers.upstream import Upstream
 from toolyard.gateway.providers.upstreams import TOUR, Upstreams
 from toolyard.gateway.reply.chunks import read_text

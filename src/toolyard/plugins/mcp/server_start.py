@@ -28,10 +28,10 @@ from mcp.shared.message import SessionMessage
 
 from toolyard.dialects.mcp_messages import find_reply_id
 from toolyard.message import Message
-from toolyard.plugins.mcp.connection import Connection
 from toolyard.plugins.mcp.declarations import ConfiguredServer
 from toolyard.plugins.mcp.pins import ToolGate
 from toolyard.plugins.mcp.server_access import build_server_profile, effective_server_access
+from toolyard.plugins.mcp.server_connection import Connection
 from toolyard.plugins.mcp.server_health import ServerLog
 from toolyard.plugins.package.environment import make_data_folder, temporary_folder
 from toolyard.plugins.package.plugin_access import make_granted_folders

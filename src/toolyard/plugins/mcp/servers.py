@@ -37,7 +37,7 @@ from toolyard.protocol.access import ANY_HOST, Access
 from toolyard.protocol.envelope import Failure, Reason
 
 if TYPE_CHECKING:
-    from toolyard.plugins.mcp.connection import Connection
+    from toolyard.plugins.mcp.server_connection import Connection
     from toolyard.plugins.process.children import Children
     from toolyard.plugins.process.launch import Starter
 

@@ -19,7 +19,7 @@ import hashlib
 import os
 import re
 import stat
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
@@ -41,6 +41,7 @@ _AS_VARIABLE = re.compile(
 _SIBLING = re.compile(r"""(?:\.\./|['"`](?:\.\.|Plugin)['"`],\s*['"`])([\w.-]+)""")
 _PLAIN_WORDS = frozenset({"Key", "API_Key", "API_URL", "AdminUsername", "AdminPassword", "PORT"})
 PROMPT_VARIABLE: Final = re.compile(r"(?:Tar|Var|Sar|Detector|SuperDetector)(?:_|[A-Z0-9])")
+_SERVERS: Final = ("server.js", "adminServer.js")
 _MAX_BYTES = 8 * 2**20
 _MAX_FILES = 500
 
@@ -135,6 +136,29 @@ class _Names:
 def find_named_variables(plugin: Plugin) -> frozenset[str]:
     """Return the names in the code or the manifest of a plugin that count as variables."""
     return _find_names(plugin).named | {key.name for key in (plugin.manifest.config if plugin.manifest else ())}
+
+
+def list_process_settings(root: Path, variables: Mapping[str, str], plugins: Iterable[Plugin]) -> frozenset[str]:
+    """Return which variables the process of VCPToolBox's plugins sees: of secrets those that they or its code name.
+
+    What is no secret is all seen: VCPToolBox puts many of these names together when it runs.
+    """
+    named = [_find_host_names(root).named, *map(find_named_variables, plugins)]
+    seen = {
+        name for name, value in variables.items() if not is_secret(name, value) or any(name in one for one in named)
+    }
+    return frozenset(seen - {"AdminUsername", "AdminPassword"})  # of a panel that does not run here
+
+
+def _find_host_names(root: Path) -> "_Names":
+    """Return the names in VCPToolBox's own code, without that of its servers, which do not run here."""
+    paths = sorted(path for path in (*root.glob("*.js"), *root.glob("modules/**/*.js")) if path.name not in _SERVERS)
+    signature: list[tuple[str, int, int]] = []
+    for path in paths[:_MAX_FILES]:
+        with suppress(OSError):
+            facts = path.stat()
+            signature.append((os.path.relpath(path, root), facts.st_size, facts.st_mtime_ns))
+    return _scan(root, repr(signature), tuple(name for name, *_ in signature), b"")
 
 
 def find_named_siblings(plugin: Plugin) -> tuple[str, ...]:

@@ -30,7 +30,6 @@ from enum import Enum, auto
 from typing import Final
 
 from toolyard.crashpoint import crashpoint
-from toolyard.liveness import has_ended
 from toolyard.plugins.process.child_report import (
     HEAD,
     LINGER_S,
@@ -43,6 +42,7 @@ from toolyard.plugins.process.children import GRACE_S, Children
 from toolyard.plugins.process.launch import ChildProcess
 from toolyard.plugins.process.pipes import ChildPipes
 from toolyard.plugins.process.process_output import StderrRing
+from toolyard.process_numbers import has_ended
 from toolyard.protocol.manifests.manifest import Limits
 from toolyard.protocol.tool import Checkpoint, confirm_start
 

@@ -23,9 +23,9 @@ from functools import partial
 from pathlib import Path
 
 from toolyard import process_numbers
-from toolyard.liveness import is_group_alive
 from toolyard.plugins.process.launch import ChildProcess, PortServer
 from toolyard.plugins.process.ports import ChildPorts
+from toolyard.process_numbers import is_group_alive
 from toolyard.protocol.manifests.manifest import Limits
 
 GRACE_S = 2.0  # from SIGTERM to SIGKILL

@@ -17,10 +17,10 @@ if __name__ == "__main__":
     sys.path[:] = json.loads(sys.argv[1])
 
 from toolyard import process_numbers
-from toolyard.liveness import is_group_alive
 from toolyard.plugins.process.launch import PortServer
 from toolyard.plugins.process.network_services import build_port_server
 from toolyard.plugins.process.ports import HostPorts
+from toolyard.process_numbers import is_group_alive
 
 _POLL_S = 2.0
 

@@ -4,7 +4,7 @@ patch_plan   a patch checked against the files, and what to write; the failure o
 file_change  the values that both languages are parsed into
 begin_patch  the language of ``*** Begin Patch``
 unified      the language of ``diff -u`` and git
-line_match   a text as lines, and the ways to find lines of a patch among them
 target_text  the text to change, and the places of the hunks in it
-placement    the choice among several places, and the splices of a placed hunk
+placement    a text as lines, the ways to find a patch's lines among them, the choice among several places, and the
+             splices of a placed hunk
 """

@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from toolyard.message import Message
-from toolyard.protocol.edits.nearest_lines import make_visible
+from toolyard.protocol.edits.text_edit import make_visible
 from toolyard.protocol.envelope import ErrorCode, Failure
 
 

@@ -11,8 +11,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 from toolyard.message import Message, join_sentences
-from toolyard.protocol.edits.nearest_lines import Nearest, find_nearest_lines, make_visible
-from toolyard.protocol.edits.text_edit import Splice, Strategy, apply_splices
+from toolyard.protocol.edits.text_edit import Nearest, Splice, Strategy, apply_splices, find_nearest_lines, make_visible
 from toolyard.protocol.envelope import ErrorCode, Failure, Reason
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.patching.begin_patch import BEGIN, parse_begin_patch
@@ -26,8 +25,14 @@ from toolyard.protocol.patching.file_change import (
     malformed_patch,
     split_rows,
 )
-from toolyard.protocol.patching.line_match import LineView
-from toolyard.protocol.patching.placement import UnplacedHunk, append_lines, build_splices, drop_last_ending, join_lines
+from toolyard.protocol.patching.placement import (
+    LineView,
+    UnplacedHunk,
+    append_lines,
+    build_splices,
+    drop_last_ending,
+    join_lines,
+)
 from toolyard.protocol.patching.target_text import TargetText
 from toolyard.protocol.patching.unified import is_unified, parse_unified
 

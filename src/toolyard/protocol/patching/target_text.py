@@ -1,7 +1,7 @@
 """The text that a patch changes, and the places of the hunks in it.
 
 Each hunk is looked for exactly; only when it stands nowhere are differences of format forgiven, in the steps that
-``protocol.edits.lenient_match`` has. A place is taken when it is the only one: because the lines stand once, because
+``protocol.edits.text_edit`` has. A place is taken when it is the only one: because the lines stand once, because
 the patch numbers the line, because an anchor (``@@ def f():``) leaves one, or because of the order of the hunks. Else
 nothing is chosen. The work is bounded: lines that repeat without end are refused, not tried out.
 """
@@ -11,21 +11,25 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from toolyard.message import Message
-from toolyard.protocol.edits.lenient_match import measure_indent
+from toolyard.protocol.edits.text_edit import measure_indent
 from toolyard.protocol.envelope import Reason
 from toolyard.protocol.patching.file_change import Mark, PatchHunk
-from toolyard.protocol.patching.line_match import (
+from toolyard.protocol.patching.placement import (
     EXACT,
     LEVELS,
     UNIFIED_LEVELS,
+    HunkCandidates,
+    HunkPlace,
     HunkSearch,
     LineView,
     MatchLevel,
     TextLines,
+    UnplacedHunk,
+    choose_places,
     identity,
+    not_found,
     strip_margin,
 )
-from toolyard.protocol.patching.placement import HunkCandidates, HunkPlace, UnplacedHunk, choose_places, not_found
 
 _MAX_WORK = 1_000_000  # lines compared for one file: about half a second
 _MAX_TRIED = 1000  # places looked at just to explain a failure

@@ -1,4 +1,4 @@
-"""The scanner of tool requests: feed it a model's text as it comes, get Text, Call and Malformed.
+"""The scanner of tool requests: feed it a model's text as it comes, get Text, Call and Malformed. And the way back.
 
 Promises: any chunking gives the same calls and the same text; the time is linear and the memory bounded by the limit,
 whatever the text; nothing is raised. At most ``MAX_CALLS`` calls of a reply are emitted, the others are Malformed;
@@ -9,21 +9,32 @@ reply ended well and may be acted on.
 Some blocks are held back until the following text decides about them: see ``_Doubt``.
 
 Most blocks are unambiguous and are matched by one pattern each. That is only faster: mark by mark they give the same.
+
+``format_request`` and the scanner are inverses for every value. ``neutralise`` is for text from elsewhere, such as a
+tool's output: a model that repeats it word for word makes no call and fills no placeholder.
 """
 
+import re
+from collections.abc import Mapping
 from enum import Enum, auto
 
 from toolyard.message import Message
 from toolyard.protocol.json import JsonObject
-from toolyard.protocol.requests.block import Block, End, parse_plain_call
+from toolyard.protocol.requests.block import SPECIAL, Block, End, is_reserved, parse_plain_call
 from toolyard.protocol.requests.marks import (
+    CLOSE,
+    END,
     ESCAPE_CLOSE,
     ESCAPE_OPEN,
+    NAME,
+    OPEN,
+    START,
     Call,
     Event,
     Malformed,
     Text,
     add_piece,
+    escape,
     make_marks,
 )
 from toolyard.protocol.requests.prose import OPEN_TAG, Prose, Verdict
@@ -310,3 +321,41 @@ def parse_requests(text: str, *, nonce: str | None = None) -> list[JsonObject]:
     scanner = Scanner(nonce=nonce)
     events = [*scanner.feed(text), *scanner.finish()]
     return [event.to_dict() for event in events if not isinstance(event, Text)]
+
+
+_NOT_PLAIN = re.compile(r"[「{][始末]|TOOL_REQUEST")
+_LIVE = re.compile(
+    r"(?=[\[始末{])(?:"  # rejects most positions at once
+    r"(?<=<)(?=\[(?:END_)?TOOL_REQUEST)"  # a block marker
+    r"|(?<=[「{])(?=[始末](?i:ESCAPE)*[」}])"  # a value mark; an ordinary 「末日」 stays
+    r"|(?<=\{)(?=\{))"  # a placeholder
+)
+_INVISIBLE = "\u200b"
+
+
+def format_request(tool: str, args: Mapping[str, str], maid: str | None = None, *, nonce: str | None = None) -> str:
+    """Return the block that calls ``tool``; ValueError when a name cannot be written in one. Every value can."""
+    if not tool.strip():
+        raise ValueError("a request needs the name of a tool")
+    fields = {"tool_name": tool} if maid is None else {"maid": maid, "tool_name": tool}
+    for name in args:
+        if not NAME.fullmatch(name):
+            raise ValueError(f"{name!r} is not a name that a request can carry: use letters, digits, '_', '-' and '.'")
+        if name in SPECIAL or is_reserved(name):
+            raise ValueError(f"{name!r} means something else in a request")
+    fields |= args
+    lines = ",\n".join(f"{name}:{_value(text)}" for name, text in fields.items())
+    start = START if nonce is None else START.replace("]", f":{nonce}]")
+    return f"{start}\n{lines}\n{END}"
+
+
+def neutralise(text: str) -> str:
+    """Return text that looks the same, with no live marker, value mark or placeholder. Idempotent."""
+    return _LIVE.sub(_INVISIBLE, text)
+
+
+def _value(text: str) -> str:
+    if text == text.strip() and not _NOT_PLAIN.search(text):
+        return f"{OPEN}{text}{CLOSE}"
+    last = "" if text.endswith("\r") else "\n"  # together they would be one line ending, which is removed
+    return f"{ESCAPE_OPEN}\n{escape(text)}{last}{ESCAPE_CLOSE}"

@@ -13,7 +13,7 @@ from toolyard.protocol.replies.reply_prompt import Language
 from toolyard.protocol.replies.reply_values import ProblemCode, Reply, ReplyError
 from toolyard.render.html.attachment import render_rest
 from toolyard.render.html.code import render_source
-from toolyard.render.html.markdown import render_markdown
+from toolyard.render.html.from_markdown import render_markdown
 from toolyard.render.html.sanitise import sanitise
 from toolyard.render.html.sheet import Sheet, escape_text, find_texts, render_note, render_warning
 from toolyard.render.problem import build_failure_texts, write_problem

@@ -2,7 +2,7 @@
 
 from toolyard.message import Message, join_sentences
 from toolyard.protocol.tool import Result
-from toolyard.tools.operations.request import Request
+from toolyard.tools.operations.command import Request
 from toolyard.workspace.changes.arranger import Arranger, Placement
 from toolyard.workspace.changes.trash import RETENTION, Trash
 from toolyard.workspace.changes.undo import Undo

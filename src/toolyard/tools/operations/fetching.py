@@ -9,9 +9,9 @@ from toolyard.message import Message, join_sentences
 from toolyard.protocol.content import Media, Part, Text
 from toolyard.protocol.tool import Result
 from toolyard.tools.operations.arranging import describe_taken_name
+from toolyard.tools.operations.command import MAX_NAME_BYTES, Request, format_size, require_plain_name
 from toolyard.tools.operations.reading import Reading
-from toolyard.tools.operations.request import MAX_NAME_BYTES, Request, format_size, require_plain_name
-from toolyard.tools.thread import in_thread
+from toolyard.tools.worker_thread import in_thread
 from toolyard.workspace.changes.arranger import Arranger
 from toolyard.workspace.changes.undo import Undo
 from toolyard.workspace.read_history import ReadHistory

@@ -13,9 +13,9 @@ from toolyard.protocol.envelope import ErrorCode, Failure
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.result_limits import MAX_BYTES, MAX_LINES
 from toolyard.protocol.tool import Result
-from toolyard.tools.operations.request import Request, build_facts
+from toolyard.tools.operations.command import Request, build_facts
 from toolyard.tools.read import Read, build_window_result
-from toolyard.tools.thread import in_thread
+from toolyard.tools.worker_thread import in_thread
 from toolyard.workspace.encoding import BINARY_PROBE, find_encoding, looks_binary
 from toolyard.workspace.read_history import ReadHistory
 from toolyard.workspace.text_reader import TextReader, TextWindow, WindowLimits

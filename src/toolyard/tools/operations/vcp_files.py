@@ -14,7 +14,7 @@ from toolyard.protocol.envelope import ErrorCode, Failure, Reason
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.tool import Result
 from toolyard.tools.file_changer import FileChanger
-from toolyard.tools.operations.request import Request, require_plain_name
+from toolyard.tools.operations.command import Request, require_plain_name
 from toolyard.tools.operations.writing import Writing, locate_vcp_edit
 from toolyard.workspace.document import Document
 

@@ -21,15 +21,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from toolyard.message import Message, join_sentences, replace_in_message
-from toolyard.protocol.edits.location import locate
-from toolyard.protocol.edits.text_edit import Edit, Match, Strategy
+from toolyard.protocol.edits.text_edit import Edit, Match, Strategy, locate
 from toolyard.protocol.envelope import ErrorCode, Failure, Reason
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.tool import Result
 from toolyard.tools.edit import describe_edit, describe_forgiveness
 from toolyard.tools.file_changer import ChangedFile, FileChanger, require_file_name, require_no_new_mask
+from toolyard.tools.operations.command import Request, format_size
 from toolyard.tools.operations.reading import to_python_encoding
-from toolyard.tools.operations.request import Request, format_size
 from toolyard.workspace.changes.arranger import Arranger
 from toolyard.workspace.changes.trash import RETENTION, Trash, TrashEntry
 from toolyard.workspace.changes.undo import Undo

@@ -142,9 +142,9 @@ def _load_checker(language: Language) -> _Checker:
     """The checker of a language. Its libraries are loaded with the first file that needs them."""
     match language:
         case Language.PYTHON:
-            from toolyard.tools.validation import python
+            from toolyard.tools.validation.program import check_python
 
-            return python.check
+            return check_python
         case Language.JAVASCRIPT | Language.TYPESCRIPT | Language.TSX:
             from toolyard.tools.validation.program import check_script
 

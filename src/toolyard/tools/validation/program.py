@@ -1,7 +1,7 @@
-"""Checkers that are programs of their own: shell scripts by ``bash -n``, JavaScript and TypeScript by tree-sitter.
+"""Programs: Python by its own compiler, shell scripts by ``bash -n``, JavaScript and TypeScript by tree-sitter.
 
-``bash -n`` reads a script and runs nothing; no grammar knows the shell as well as a shell. The grammars of tree-sitter
-are C, so ``script_reader`` runs them in a process of its own.
+Nothing of a file is run. ``bash -n`` only reads a script; no grammar knows the shell as well as a shell. The grammars
+of tree-sitter are C, so ``script_reader`` runs them in a process of its own.
 """
 
 import json
@@ -9,8 +9,10 @@ import os
 import re
 import shutil
 import subprocess
+import symtable
 import sys
 import tempfile
+import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -124,3 +126,32 @@ def _wait(process: subprocess.Popen[bytes], checkpoint: Checkpoint) -> tuple[byt
         except subprocess.TimeoutExpired:
             checkpoint()
     raise Unchecked(f"its checker needed more than {MAX_SECONDS:g} s")
+
+
+_MAX_COMPILED = 128 * 1024  # of longer files only grammar and names are checked: the compiler's time is not linear
+_FILE = "<validated file>"
+_QUIET = ("ignore", None, Warning, re.compile(re.escape(_FILE)), 0)
+
+
+def check_python(text: str, checkpoint: Checkpoint) -> Iterator[Finding]:
+    checkpoint()
+    if _QUIET not in warnings.filters:
+        # What Python would warn of is not ours to print, nor an error if warnings are. Only this file's name is
+        # silenced, once and for all: warnings.catch_warnings() is not safe among threads.
+        warnings.filterwarnings("ignore", module=re.escape(_FILE))
+    try:
+        if len(text) <= _MAX_COMPILED:
+            compile(text, _FILE, "exec", dont_inherit=True)
+        else:
+            symtable.symtable(text, _FILE, "exec")
+    except SyntaxError as error:
+        yield _to_finding(text, error)
+    except (RecursionError, MemoryError) as error:  # the parser says MemoryError for thousands of nested operators
+        raise Unchecked("its expressions are nested too deeply") from error
+    except (ValueError, OverflowError) as error:
+        yield finding_at(text, 0, str(error))
+
+
+def _to_finding(text: str, error: SyntaxError) -> Finding:
+    line = max(1, min(error.lineno or 1, text.count("\n") + 1))
+    return Finding(line, max(1, error.offset or 1), Severity.ERROR, error.msg[:200])

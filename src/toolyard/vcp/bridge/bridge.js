@@ -231,6 +231,7 @@ function startRoutes(express) {
   app.use(express.text({ limit: "50mb", type: ["text/plain", "text/html"] }));
   manager.initializeServices(app, admin, tree);
   app.use("/admin_api", admin);
+  app.use((request, response) => response.writeHead(404, { "x-no-route": "1" }).end()); // the server answers it
   web = http.createServer(app);
 }
 

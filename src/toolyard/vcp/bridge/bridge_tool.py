@@ -69,6 +69,7 @@ class BridgeTool:
             connection = await self._bridge.connect()
             _require_tool(name, connection)
             await confirm_start(checkpoint)
+            call = await self._host.bring_files(name, call)
             arguments: JsonObject = {**call.arguments, **call.metadata}
             if call.maid is not None:
                 arguments.setdefault("maid", call.maid)
@@ -78,7 +79,7 @@ class BridgeTool:
                 result, refused = _read_value(name, connection, answer.value), answer.refused
             except BridgeError as error:
                 try:
-                    result, refused = _read_error(name, str(error)), error.refused
+                    result, refused = read_error(name, str(error)), error.refused
                 except Failure as failure:
                     if error.refused:
                         failure.hint = join_sentences(failure.hint, describe_refusal(error.refused))
@@ -128,7 +129,7 @@ def _explain_lack(connection: Connection, error: str) -> Failure:
     return Failure(ErrorCode.EXECUTION_ERROR, error, hint=lacks)
 
 
-def _read_error(name: str, text: str) -> Result:
+def read_error(name: str, text: str) -> Result:
     """Raise the Failure that VCPToolBox's error is: an object of JSON in the text of an exception, or the text."""
     try:
         value = json.loads(text)

@@ -3,7 +3,7 @@
 It reads the installation. It writes the folders that VCPToolBox's plugins share, and those of the plugins that are
 loaded: never the code of VCPToolBox, of other plugins, or of the packages. VCPToolBox's own code reads ``config.env``
 and those of all plugins. Here it sees views: in place of the first, one whose ``PORT`` and ``Key`` lead to this host,
-without the password of the admin panel; and nothing in those of plugins that are not loaded.
+with the secrets that this code or the loaded plugins name; and nothing in those of plugins that are not loaded.
 """
 
 import os
@@ -14,10 +14,10 @@ from typing import Final
 
 from toolyard.confinement.program_files import list_program_trees
 from toolyard.message import Message
-from toolyard.plugins.package.config_env import edit_config
+from toolyard.plugins.package.config_env import edit_config, parse_config
 from toolyard.plugins.package.environment import make_data_folder, temporary_folder
 from toolyard.plugins.package.fingerprint import SHARED
-from toolyard.plugins.package.installation_view import VIEWS_FOLDER
+from toolyard.plugins.package.installation_view import VIEWS_FOLDER, list_process_settings
 from toolyard.plugins.package.plugin import CONFIG, Plugin
 from toolyard.plugins.package.plugin_access import (
     ConfinementPolicy,
@@ -38,7 +38,6 @@ NAME: Final = "vcp-bridge"
 SCRIPT: Final = Path(__file__).with_name("bridge.js")
 # where VCPToolBox's own code keeps what its plugins know, beside what the plugins share
 _STATE: Final = ("VectorStore", "config", "ToolConfigs")
-_HIDDEN: Final = ("AdminUsername", "AdminPassword")  # of a panel that does not run here
 # descriptor 3 is the way out, 4 the way in: what plugins print goes with their errors, and nothing comes in from stdin
 _SHELL: Final = ("/bin/sh", "-c", 'exec "$0" "$@" 3>&1 4<&0 1>&2 0</dev/null')
 
@@ -111,8 +110,12 @@ def _write_views(host: BridgeHost, plugins: Sequence[Plugin]) -> Iterator[tuple[
     own, nothing = views / "root.env", views / "nothing.env"
     file = host.root / CONFIG
     if file.is_file():
-        changes = {"PORT": str(host.port), "Key": host.key, **dict.fromkeys(_HIDDEN)}
-        write_private_file(own, edit_config(file.read_text("utf-8", "replace"), changes).encode())
+        text = file.read_text("utf-8", "replace")
+        values = parse_config(text).values
+        seen = list_process_settings(host.root, values, plugins)
+        unseen = [name for name in values if name not in seen]
+        shown = edit_config(text, {**dict.fromkeys(unseen), "PORT": str(host.port), "Key": host.key})
+        write_private_file(own, f"# Toolyard hides {len(unseen)} other settings of this file\n{shown}".encode())
         yield str(file), str(own)
     write_private_file(nothing, b"# Toolyard hides the settings of a plugin that is not loaded here\n")
     loaded = {plugin.folder for plugin in plugins}

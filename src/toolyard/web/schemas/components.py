@@ -5,13 +5,11 @@ from typing import Any, Final
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
-from toolyard.web.schemas.chat import ChatCompletionChunk, ChatRequest, InterruptRequest
+from toolyard.web.schemas.chat import ChatCompletionChunk, ChatRequest, InterruptRequest, MessagesBody, ResponsesRequest
 from toolyard.web.schemas.common import ErrorBody
 from toolyard.web.schemas.dialects import BackendMessage
 from toolyard.web.schemas.events import ServerEvent
-from toolyard.web.schemas.messages import MessagesBody
 from toolyard.web.schemas.plugins import McpServersFile
-from toolyard.web.schemas.responses import ResponsesRequest
 
 _TEMPLATE: Final = "#/components/schemas/{model}"
 _MODELS: Final[tuple[type[BaseModel], ...]] = (

@@ -19,8 +19,8 @@ from toolyard.engine.clock import Clock
 from toolyard.message import Message
 from toolyard.own_command import FOR_DEFAULT_HOME
 from toolyard.web.refusal import Refusal
-from toolyard.web.security.keys import Keys, hash_secret
-from toolyard.web.security.scope import Principal
+from toolyard.web.security.keys import MIN_LENGTH, PANEL, Keys, hash_secret
+from toolyard.web.security.scope import Principal, Scope
 from toolyard.web.security.sessions import Sessions, make_csrf_token
 
 TICKET_S: Final = 30.0
@@ -62,8 +62,9 @@ class _TokenStore(Generic[T]):
 
 
 class Access:
-    def __init__(self, keys: Keys, home: Path, clock: Clock) -> None:
-        self.keys = keys
+    def __init__(self, keys: Keys, home: Path, clock: Clock, *, panel: tuple[str, str] | None = None) -> None:
+        """``panel`` is the name and password of the admin panel of a VCPToolBox installation."""
+        self.keys, self._panel = keys, panel
         self._sessions = Sessions(home, keys, lambda: clock.now().timestamp())
         self.limiter = AttemptLimiter(clock.monotonic)
         self._url_key_limiter = AttemptLimiter(
@@ -78,6 +79,32 @@ class Access:
         if key is None:
             raise self._count_failure(address, Message("the key is invalid"))
         return Principal(key_id=key.id, scopes=key.scopes, offer=key.offer)
+
+    def authenticate_channel(self, given: Iterable[str], address: str) -> Principal:
+        """Return the principal of the key in the address of one of VCPToolBox's channels, which may be one of several.
+
+        Raises Refusal as for any other key, in the words that VCPToolBox's people know it by.
+        """
+        candidates = list(given)
+        if text := next((text for text in candidates if self.keys.find(text)), None):
+            return self.authenticate_key(text, address)
+        if candidates and len(candidates[0]) < MIN_LENGTH:
+            why = Message("the VCP_Key is too short: one of at least {least} characters is needed", least=MIN_LENGTH)
+            raise self._count_failure(address, why)
+        raise self._count_failure(address, Message("wrong key: this server has another VCP_Key"))
+
+    def authenticate_panel(self, name: str, password: str, address: str) -> Principal:
+        """Return the owner, for VCPToolBox's admin API alone: of its admin panel, or with a key as the password."""
+        if (key := self.keys.find(password)) is not None:
+            return Principal(key_id=key.id, scopes=key.scopes, offer=key.offer)
+        if self._panel is not None and is_same_secret(f"{name}:{password}", ":".join(self._panel)):
+            if len(password) >= MIN_LENGTH:
+                return Principal(key_id=PANEL, scopes=frozenset({Scope.ADMIN}))
+            why = Message(
+                "the AdminPassword is too short: one of at least {least} characters is needed", least=MIN_LENGTH
+            )
+            raise self._count_failure(address, why)
+        raise self._count_failure(address, Message("the name or the password is wrong"))
 
     def authenticate_session(self, name: str, address: str) -> Principal:
         key = self._sessions.find(name)

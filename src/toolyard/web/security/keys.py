@@ -26,6 +26,7 @@ KEYS_FILE: Final = "keys.json"
 OWNER: Final = "owner"
 INSTALLATION: Final = "vcp"  # the VCP_Key of a VCPToolBox installation
 VCP_PROCESS: Final = "vcp-plugins"
+PANEL: Final = "vcp-panel"  # who reads VCPToolBox's admin API with its password
 MIN_LENGTH: Final = 8  # characters of a key of such an installation
 MIN_REMOTE_LENGTH: Final = 32  # characters of an owner key that other machines may use
 MAX_KEYS: Final = 1000
@@ -129,13 +130,13 @@ class Keys:
 
 
 def make_installation_keys(http: str, channels: str) -> list[Key]:
-    """Return the keys of a VCPToolBox installation: ``Key`` uses models and tools, ``VCP_Key`` its channels.
+    """Return the keys of a VCPToolBox installation: ``Key`` uses models and tools, ``VCP_Key`` its channels and nodes.
 
     One that is empty or too short to be a secret is left out; where both are the same text, it is one key.
     """
     scopes = {http: {Scope.CHAT, Scope.TOOLS}} if len(http) >= MIN_LENGTH else {}
     if len(channels) >= MIN_LENGTH:
-        scopes.setdefault(channels, set()).add(Scope.APPROVE)
+        scopes.setdefault(channels, set()).update((Scope.APPROVE, Scope.NODE))
     return [
         Key(
             id=INSTALLATION if Scope.APPROVE in allowed else f"{INSTALLATION}-http",

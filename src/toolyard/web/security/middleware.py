@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from http import HTTPStatus
 from typing import Final
-from urllib.parse import quote, unquote
+from urllib.parse import quote
 
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Receive, Send
@@ -38,8 +38,10 @@ from toolyard.web.security.request_head import (
 )
 from toolyard.web.security.scope import (
     CALLBACK_PREFIX,
+    NODE_PREFIX,
     PRINCIPAL,
     PUBLISHED_PREFIXES,
+    VCP_ADMIN,
     VCP_CHANNELS,
     AccessRules,
     PathRule,
@@ -66,7 +68,7 @@ _HEADERS: Final = (
 REQUEST_ID: Final = "toolyard.request_id"
 REQUEST_HEAD: Final = "toolyard.head"
 _VCP_KEY = "VCP_Key="
-_MAX_WARNINGS = 16  # about proxies that are not trusted
+_MAX_WARNINGS = 16  # about proxies that are not trusted, and about nodes
 _PROBES = ("/healthz", "/readyz")
 _EVENT_STREAM = b"text/event-stream"
 _UNBUFFERED = (b"x-accel-buffering", b"no")  # nginx would hold events back until its buffer is full
@@ -95,6 +97,7 @@ class SecurityMiddleware:
         self._metrics, self._clock, self._cookie, self._body_s = metrics, clock, cookie, body_s
         self._not_found_page = not_found_page  # for unknown paths
         self._unknown_proxies: set[str] = set()  # addresses that a warning has named
+        self._refused_nodes: set[str] = set()
 
     async def __call__(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
@@ -147,6 +150,7 @@ class SecurityMiddleware:
             self._admit(scope, head, self.rules.find(head.path))
             await self._app(scope, receive, note)
         except Refusal as refusal:
+            self._warn_of_node(head, refusal)
             headers = [(b"content-type", b"application/json"), *_encode_headers(refusal.headers)]
             start = {"type": "websocket.http.response.start", "status": refusal.status_code, "headers": headers}
             await note(start)
@@ -155,6 +159,13 @@ class SecurityMiddleware:
         route = getattr(scope.get("route"), "path", "") or "none"
         seconds = self._clock.monotonic() - started
         _log.info("websocket", extra={"fields": _log_fields(head, request, status, route, seconds)})
+
+    def _warn_of_node(self, head: RequestHead, refusal: Refusal) -> None:
+        """Log why a node is refused, once for each address: the node itself shows nobody more than the status."""
+        is_noted = head.address in self._refused_nodes or len(self._refused_nodes) >= _MAX_WARNINGS
+        if head.path.startswith(NODE_PREFIX) and not is_noted:
+            self._refused_nodes.add(head.address)
+            _log.warning("a node at %s was refused: %s", head.address, refusal.detail)
 
     def _enter(self, scope: AsgiScope) -> RequestHead:
         """Return the head of a request, and make the routes see the path and the client that it names."""
@@ -198,11 +209,13 @@ class SecurityMiddleware:
     def _authenticate(self, head: RequestHead) -> Principal:
         if key := head.key:
             return self._access.authenticate_key(key, head.address)
+        if head.path.startswith(VCP_ADMIN) and (credentials := head.basic_credentials):
+            return self._access.authenticate_panel(*credentials, head.address)
         if head.method == "WEBSOCKET":
             if ticket := _read_ticket(head):
                 return self._access.authenticate_ticket(ticket, head.address)
             if head.path.startswith(VCP_CHANNELS) and _VCP_KEY in head.path:
-                return self._access.authenticate_key(unquote(head.path.partition(_VCP_KEY)[2]), head.address)
+                return self._access.authenticate_channel(_read_channel_keys(head), head.address)
         if (session := head.cookie(self._cookie)) and is_own_page(head, self.policy):
             return self._access.authenticate_session(session, head.address)
         raise self._access.missing_credentials(head.address)
@@ -291,6 +304,12 @@ def _read_ticket(head: RequestHead) -> str:
     """Return the ticket in the query, or after ``bearer`` in the subprotocols."""
     words = [word.strip() for word in head.get("sec-websocket-protocol").split(",")]
     return words[1] if len(words) == 2 and words[0] == "bearer" else head.query_value("ticket")
+
+
+def _read_channel_keys(head: RequestHead) -> list[str]:
+    """Return what the key in the address of a channel may be: clients write it there with and without encoding."""
+    raw = head.raw_path.decode("latin-1").partition("?")[0]
+    return list(dict.fromkeys(path.partition(_VCP_KEY)[2] for path in (head.path, raw)))
 
 
 def _make_request_id() -> str:

@@ -6,6 +6,7 @@ and -Prefix are read, and ``Forwarded`` (RFC 7239) in a request without any of t
 that path is removed, unless the proxy has done so. What clients make of a base URL is in ``ways_in``.
 """
 
+import base64
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -154,6 +155,18 @@ class RequestHead:
         """The bearer key of the Authorization header, or that of ``x-api-key``, as Anthropic's clients send it."""
         kind, _, key = self.get("authorization").partition(" ")
         return (key.strip() if kind.lower() == "bearer" else "") or self.get("x-api-key").strip()
+
+    @property
+    def basic_credentials(self) -> tuple[str, str] | None:
+        """The name and the password of Basic authentication; None without them."""
+        kind, _, text = self.get("authorization").partition(" ")
+        if kind.lower() != "basic":
+            return None
+        try:
+            name, _, password = base64.b64decode(text.strip(), validate=True).decode().partition(":")
+        except ValueError:
+            return "", ""
+        return name, password
 
     @property
     def speaks_messages(self) -> bool:

@@ -20,8 +20,10 @@ from toolyard.web.refusal import Refusal
 
 CALLBACK_PREFIX: Final = "/plugin-callback/"
 PUBLISHED_PREFIXES: Final = ("/pw=", "//pw=")  # files that plugins publish; their route checks the key in the URL
-VCP_CHANNELS: Final = ("/VCPlog/", "/vcpinfo/")
-VCP_PLUGINS: Final = ("/api/plugins/", "/admin_api/")  # routes of plugins that live in VCPToolBox's process
+NODE_PREFIX: Final = "/vcp-distributed-server/"
+VCP_CHANNELS: Final = ("/VCPlog/", "/vcpinfo/", NODE_PREFIX)
+VCP_ADMIN: Final = "/admin_api/"
+VCP_PLUGINS: Final = ("/api/plugins/", VCP_ADMIN)  # routes of plugins that live in VCPToolBox's process
 FORWARDED_PATHS: Final = (
     "/v1/embeddings",
     "/v1/completions",
@@ -36,6 +38,7 @@ class Scope(StrEnum):
     CHAT = "chat"  # use models
     TOOLS = "tools"  # run tools, see their results
     APPROVE = "approve"  # answer approvals and change their rules
+    NODE = "node"  # be a node, whose tools chats may use
     ADMIN = "admin"  # everything
 
 

@@ -8,7 +8,7 @@ import asyncio
 import gc
 import logging
 import socket
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -24,6 +24,7 @@ from toolyard.plugins.long_work.static_plugins import StaticValues
 from toolyard.plugins.package.environment import PublishKeys
 from toolyard.plugins.package.folder_watch import watch_folders
 from toolyard.process_memory import is_short_of_memory
+from toolyard.protocol.plugin_answers.plugin_output import read_static_value
 from toolyard.protocol.store import NewEvent
 from toolyard.storage.backup_restore import apply_scheduled
 from toolyard.storage.state_file import STATE
@@ -36,7 +37,8 @@ from toolyard.web.idempotency import IdempotentRequests
 from toolyard.web.routes.admin import sessions
 from toolyard.web.routes.calls import backend_stream
 from toolyard.web.routes.calls.events import Pushes
-from toolyard.web.routes.plugins import mcp_servers, published, vcp_plugins
+from toolyard.web.routes.plugins import mcp_servers, published, vcp_admin, vcp_plugins
+from toolyard.web.routing import Routes
 from toolyard.web.security.access import Access
 from toolyard.web.security.keys import Keys, make_installation_keys, make_process_key
 from toolyard.web.security.owner_key import make_owner_key, read_owner_key
@@ -57,6 +59,7 @@ from toolyard.web.server.listener import (
     raise_file_limit,
     require_safe_address,
 )
+from toolyard.web.server.logs import JsonFormatter
 from toolyard.web.server.metrics import Metrics
 from toolyard.web.server.running_server import announce, withdraw
 from toolyard.web.server.websocket_client import PING_S
@@ -247,7 +250,7 @@ class Server:
         opened = open_yard(self.config, self.options.database, outside=outside, clock=clock)
         self.yard = await self._opened.enter_async_context(opened)
         there = self.installation
-        self.yard.mask.add([self.key, *([there.key, there.vcp_key] if there else [])])
+        self.yard.mask.add([self.key, *([there.key, there.vcp_key, *(there.panel or ())[1:]] if there else [])])
         self.publish_keys = PublishKeys(self.config.home)
         self.yard.mask.add_for_logs(self.publish_keys.read_or_make().values())
         more = make_installation_keys(there.key, there.vcp_key) if there else []
@@ -255,10 +258,12 @@ class Server:
             bridge.is_owned = True
             more.append(make_process_key(bridge.key))
         keys = Keys(self.config.home, self.key, clock.monotonic, more=more)
-        self.access = Access(keys, self.config.home, clock)
+        self.access = Access(keys, self.config.home, clock, panel=there.panel if there else None)
         self.idempotent = IdempotentRequests(self.yard.state.idempotency, self.drain, self.config.own_command)
         self.feed = Feed(self.yard.state.store, clock)
         self.pushes = Pushes(self.yard, self.feed, is_open=self.config.settings.vcp_channels or there is not None)
+        if self.pushes.is_open and not self.options.safe:
+            self.yard.nodes.open(changed=self._plugins_read.set)
         self.links = MediaLinks(self.yard.state.media, self.address.public_url(self.config), clock.now)
         self.chat = make_chat(
             self.yard, clock=clock, static=self._static_placeholders, printed=self._static_outputs,
@@ -297,9 +302,19 @@ class Server:
                 backend_stream.router(self.yard, clock, self.access, self._is_ending),
                 mcp_servers.mount_router(self._mcp),
                 sessions.login_links_router(self.make_login_link, lambda: self.remote_url, self.access.keys),
-                *([vcp_plugins.router(bridge)] if (bridge := self.yard.vcp.bridge) else []),
+                *self._make_vcp_routes(),
             ),
         )
+
+    def _make_vcp_routes(self) -> Iterator[Routes]:
+        if self.installation is not None:
+            log = vcp_admin.RecentLog(JsonFormatter(self.yard.mask.log_text))
+            logger = logging.getLogger("toolyard")
+            logger.addHandler(log)
+            self._opened.callback(logger.removeHandler, log)
+            yield vcp_admin.router(self.yard, self.installation.root, log)
+        if (bridge := self.yard.vcp.bridge) is not None:
+            yield vcp_plugins.router(bridge, lambda: self.links.public_url)
 
     def _make_reloader(self) -> SettingsReloader:
         def set_policy(policy: HostPolicy) -> None:
@@ -333,12 +348,18 @@ class Server:
         return self.drain.is_ending
 
     def _static_placeholders(self) -> dict[str, str]:
-        own, bridge = self.statics.placeholders() if self.statics else {}, self.yard.vcp.bridge
-        return own if bridge is None else {**bridge.placeholders, **own}
+        values = {name: read_static_value(text) for name, text in self._list_values_of_nodes().items()}
+        return {**values, **self._list_values_of_bridge(), **(self.statics.placeholders() if self.statics else {})}
 
     def _static_outputs(self) -> dict[str, str]:
-        own, bridge = self.statics.outputs() if self.statics else {}, self.yard.vcp.bridge
-        return own if bridge is None else {**bridge.placeholders, **own}
+        own = self.statics.outputs() if self.statics else {}
+        return {**self._list_values_of_nodes(), **self._list_values_of_bridge(), **own}
+
+    def _list_values_of_nodes(self) -> dict[str, str]:
+        return self.yard.nodes.nodes.placeholders() if self.yard.nodes.nodes is not None else {}
+
+    def _list_values_of_bridge(self) -> Mapping[str, str]:
+        return self.yard.vcp.bridge.placeholders if self.yard.vcp.bridge is not None else {}
 
     async def _get_callback_base(self) -> str:
         return f"{self.internal_url}/plugin-callback/~"
@@ -382,11 +403,11 @@ class Server:
     async def _announce_plugins(self) -> None:
         """Send an event each time plugins have changed, whoever noticed it, so that open pages show them."""
         plugins = self.yard.plugins.plugins
-        announced = plugins.version
+        announced = (plugins.version, self.yard.nodes.version())
         while True:
             await self._plugins_read.wait()
             self._plugins_read.clear()
-            if (version := plugins.version) != announced:
+            if (version := (plugins.version, self.yard.nodes.version())) != announced:
                 event = NewEvent(type="plugin.changed", at=self.options.clock.now().timestamp())
                 await self.yard.state.store.commit([], [event], lasting=False)
                 announced = version

@@ -16,9 +16,9 @@ from urllib.parse import quote, urlencode, urlsplit
 
 from toolyard.crashpoint import crashpoint
 from toolyard.errors import ServerUnreachable, ToolyardError
-from toolyard.liveness import is_process_alive, process_start_time
 from toolyard.message import Message
 from toolyard.own_command import FOR_DEFAULT_HOME, OwnCommand
+from toolyard.process_numbers import is_process_alive, process_start_time
 from toolyard.web.security.owner_key import read_owner_key
 
 if TYPE_CHECKING:
@@ -213,6 +213,14 @@ class ServerClient:
     def make_login_links(self) -> dict[str, Any]:
         """Return new login links: ``url``, ``remote_url``, ``remote_qr`` and ``expires_in``."""
         return self._request("POST", "/v1/login-links", {})[1]
+
+    def list_nodes(self) -> dict[str, Any]:
+        """Return the connected nodes: ``is_open`` and ``data``."""
+        return self._request("GET", "/v1/nodes", None)[1]
+
+    def allow_node(self, node: str) -> None:
+        """Allow the tools of a node as they are now; ``node`` is its id."""
+        self._request("POST", f"/v1/nodes/{quote(node, safe='')}/allow", {})
 
     def list_mcp_servers(self) -> dict[str, Any]:
         """Return the MCP servers and their current states: ``data`` and ``problems``."""

@@ -30,9 +30,10 @@ from typing import ClassVar, Final
 
 import orjson
 
+from toolyard.gateway.chat_ports import PendingApproval
 from toolyard.gateway.faults import ChatFailed, ChatFault
-from toolyard.gateway.ports import PendingApproval
 from toolyard.gateway.protocols.chat import COME_BACK, beginning_gone
+from toolyard.gateway.protocols.chat_body import NATIVE, find_origin, native_item
 from toolyard.gateway.protocols.messages.conversation import SERVER
 from toolyard.gateway.protocols.messages.errors import error_object
 from toolyard.gateway.protocols.messages.provider_request import FORMAT, PROTOCOL
@@ -49,6 +50,7 @@ from toolyard.gateway.turns.turn_events import (
     Failed,
     Gap,
     Note,
+    ProviderRetried,
     TurnEvent,
 )
 from toolyard.gateway.turns.turn_log import Entry, TurnLog
@@ -68,6 +70,7 @@ _STOPS: Final = {
     "function_call": "tool_use",
 }  # by the finish reason of chat
 _TOO_LONG: Final = "prompt is too long"  # by which clients know to shorten a conversation
+_BESIDE_DELTA: Final = ("context_management",)  # what message_delta has beside its delta
 _NATIVE_STOPS: Final = ("stop_sequence", "pause_turn", "refusal", "model_context_window_exceeded")
 
 
@@ -85,6 +88,7 @@ class MessagesRendering:
     request_id: str = ""
     hides_thinking: bool = False
     keep_alive: ClassVar[bytes] = PING
+    hidden_events: ClassVar[tuple[type[TurnEvent], ...]] = (ProviderRetried,)
 
     def open_stream(self, log: TurnLog) -> Writer:
         return MessagesWriter(MessageEvents(self, log.record.id))
@@ -163,7 +167,8 @@ class MessagesAnswer:
                 self._end_block()
             case "message_delta":
                 usage = _as_object(self._message["usage"]) | _as_object(event["usage"])
-                self._message |= _as_object(event["delta"]) | {"content": [*self._content], "usage": usage}
+                beside = {key: event[key] for key in _BESIDE_DELTA if key in event}
+                self._message |= beside | _as_object(event["delta"]) | {"content": [*self._content], "usage": usage}
 
     def _add_delta(self, delta: JsonObject) -> None:
         match delta["type"]:
@@ -202,6 +207,7 @@ class MessageEvents:
         self._finish = ""
         self._is_refused = False
         self._stop: JsonObject = {}  # the finish reason of this protocol, and the sequence
+        self._more: JsonObject = {}  # what else a provider of this protocol says of its answer
         self._usage: JsonObject = {}
         self._length = 0  # characters that were written
 
@@ -268,6 +274,7 @@ class MessageEvents:
         if finish := choice.get("finish_reason"):
             self._finish = str(finish)
             self._stop = {key: choice[key] for key in ("native_finish_reason", "stop_sequence") if key in choice}
+            self._more = native_item(_as_object(choice.get(NATIVE)), PROTOCOL) or {}
 
     def _take_delta(self, delta: JsonObject) -> None:
         if delta.get("tool_calls"):
@@ -333,7 +340,8 @@ class MessageEvents:
         usage = _to_usage(self._usage)
         if not self._usage:  # the provider never said
             usage |= {"input_tokens": self._rendering.input_tokens, "output_tokens": self._length // 4 + 1}
-        self._events.append({"type": "message_delta", "delta": stop, "usage": usage})
+        beside = {key: self._more.pop(key) for key in _BESIDE_DELTA if key in self._more}
+        self._events.append({"type": "message_delta", "delta": stop | self._more, "usage": usage, **beside})
         self._events.append({"type": "message_stop"})
 
     # --- blocks
@@ -444,7 +452,7 @@ class MessageEvents:
     def _write_call(self, call: "_ClientCall") -> None:
         if not call.is_begun:
             call.is_begun = True
-            self._open_block({"type": "tool_use", "id": call.id, "name": call.name, "input": {}})
+            self._open_block({"type": "tool_use", "id": call.id, "name": call.name, "input": {}, **call.more})
         if text := "".join(call.pieces[call.written :]):
             call.written = len(call.pieces)
             self._add_delta("input_json_delta", "partial_json", text)
@@ -488,6 +496,7 @@ class _ClientCall:
 
     def __init__(self, place: int, usual_id: str) -> None:
         self.place, self.id, self.name = place, usual_id, ""
+        self.more: JsonObject = {}  # what else a provider of this protocol says of it
         self.pieces: list[str] = []  # of its arguments
         self.written = 0  # pieces
         self.is_begun = self.is_closed = self._has_id = False
@@ -503,6 +512,7 @@ class _ClientCall:
         if isinstance(id_ := piece.get("id"), str) and id_ and not self._has_id:
             self.id, self._has_id = id_, True
         self.name = self.name or str(function.get("name") or "")
+        self.more = self.more or find_origin(piece, PROTOCOL)
         written = function.get("arguments")
         if isinstance(written, dict):  # as some providers send them
             self.pieces.append(json_bytes(written).decode())
@@ -526,7 +536,7 @@ def _to_usage(usage: JsonObject) -> JsonObject:
     }
     if thought := _count(completion, "reasoning_tokens"):
         made["output_tokens_details"] = {"thinking_tokens": thought}
-    return made
+    return made | _as_object(usage.get(NATIVE))
 
 
 def _count(usage: JsonObject, key: str) -> int:

@@ -2,21 +2,23 @@
 
 What chat has no word for is kept as ``native``: blocks, the tools that Anthropic defines, fields and beta headers. A
 provider that speaks Messages gets it back unchanged, any other never sees it. So are tools that the client defers:
-they are offered to another provider once a search has named them.
+they are offered to another provider once a search or a system message has named them.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from toolyard.gateway.client_request import EXTENSION, OFFER_HEADER
+from toolyard.gateway.chat_request import EXTENSION, OFFER_HEADER
 from toolyard.gateway.faults import bad_request
 from toolyard.gateway.offer_policy import ALIASES, split_alias
+from toolyard.gateway.protocols.chat_body import objects, with_origin
 from toolyard.gateway.protocols.messages.conversation import (
     SERVER,
     Conversation,
     cache_control,
     is_billing,
+    keep_origin,
     not_one_of,
     read_list,
     read_object,
@@ -110,7 +112,7 @@ def _to_chat_body(
     made |= {key: body[key] for key in ("temperature", "top_p") if body.get(key) is not None}
     if words := read_list(body.get("stop_sequences"), "stop_sequences"):
         made["stop"] = words
-    made |= _to_tools(body, conversation.referenced)
+    made |= _to_tools(body, conversation)
     output = read_object(body.get("output_config"), "output_config")
     if isinstance(effort := output.get("effort"), str):
         made["reasoning_effort"] = _EFFORTS.get(effort, effort)
@@ -172,13 +174,16 @@ def _to_response_format(body: JsonObject, output: JsonObject) -> JsonObject:
 # --- tools
 
 
-def _to_tools(body: JsonObject, referenced: set[str]) -> JsonObject:
+def _to_tools(body: JsonObject, conversation: Conversation) -> JsonObject:
     tools: list[Json] = []
     for at, given in enumerate(read_list(body.get("tools"), "tools")):
         tool = read_object(given, f"tools[{at}]")
         if tool.get("type") == "mcp_toolset" and tool.get("mcp_server_name") == SERVER:
             continue
-        tools.append(_to_tool(tool, f"tools[{at}]", referenced))
+        tools.append(_to_tool(tool, f"tools[{at}]", conversation))
+    for name, (tool, place) in conversation.defined.items():
+        if all(given.get("name") != name for given in objects(body.get("tools"))):  # its own provider has it already
+            tools.append(with_origin(_to_tool(tool, place, conversation), PROTOCOL, None))
     made: JsonObject = {"tools": tools} if tools else {}
     choice = read_object(body.get("tool_choice"), "tool_choice")
     if not choice:
@@ -196,9 +201,10 @@ def _to_tools(body: JsonObject, referenced: set[str]) -> JsonObject:
     return made
 
 
-def _to_tool(tool: JsonObject, place: str, referenced: set[str]) -> JsonObject:
-    is_deferred = tool.get("defer_loading") is True and tool.get("name") not in referenced
-    if is_deferred or tool.get("type") not in (None, "custom"):
+def _to_tool(tool: JsonObject, place: str, conversation: Conversation) -> JsonObject:
+    is_deferred = tool.get("defer_loading") is True and tool.get("name") not in conversation.referenced
+    is_hidden = is_deferred or tool.get("name") in conversation.removed
+    if is_hidden or tool.get("type") not in (None, "custom"):
         return {"type": "native", "protocol": PROTOCOL, "tool": tool}
     function: JsonObject = {"name": read_text(tool.get("name"), f"{place}.name")}
     if tool.get("description") is not None:
@@ -206,4 +212,4 @@ def _to_tool(tool: JsonObject, place: str, referenced: set[str]) -> JsonObject:
     function["parameters"] = read_object(tool.get("input_schema"), f"{place}.input_schema")
     if tool.get("strict") is not None:
         function["strict"] = tool["strict"]
-    return {"type": "function", "function": function, **cache_control(tool)}
+    return keep_origin({"type": "function", "function": function, **cache_control(tool)}, tool, "tool")

@@ -1,14 +1,16 @@
 """The conversation of a Messages request, as messages of chat: what each of its blocks becomes.
 
-System texts keep their order, wherever they stand. The results of the client's tools become messages of their own, with
-their pictures in a message after them; text that an assistant wrote after a call stands before it, because chat has no
-other place. Calls of ours that the client was shown, and sends back, are calls with their results again. A block that
-chat has no word for is ``native``. What is malformed is named with its place.
+System texts keep their order, wherever they stand; the tools that they add or remove are noted. The results of the
+client's tools become messages of their own, with their pictures in a message after them; text that an assistant wrote
+after a call stands before it, because chat has no other place. Calls of ours that the client was shown, and sends back,
+are calls with their results again. A block that chat has no word for is ``native``, and one that says more than chat
+can stands beside what it becomes, as its origin. What is malformed is named with its place.
 """
 
 from typing import Final
 
 from toolyard.gateway.faults import ChatFailed, bad_request
+from toolyard.gateway.protocols.chat_body import with_origin
 from toolyard.gateway.protocols.messages.provider_request import FORMAT, PROTOCOL
 from toolyard.gateway.vcp_blocks import PAYLOAD
 from toolyard.message import Message
@@ -17,6 +19,12 @@ from toolyard.protocol.json import Json, JsonObject, json_bytes
 SERVER: Final = "toolyard"  # the MCP server that a client lists to see our calls as blocks
 _BILLING: Final = "x-anthropic-billing-header:"  # differs in each request, and would spoil another provider's cache
 _NO_RESULT: Final = "(no result)"
+_SAID: Final = {
+    "text": {"type", "text", "cache_control"},
+    "document": {"type", "source", "title", "cache_control"},
+    "tool_use": {"type", "id", "name", "input", "cache_control"},
+    "tool": {"type", "name", "description", "input_schema", "strict", "cache_control"},
+}  # what chat has a word for, by the kind of block
 
 
 class Conversation:
@@ -24,7 +32,9 @@ class Conversation:
 
     def __init__(self, body: JsonObject) -> None:
         self.messages: list[Json] = []
-        self.referenced: set[str] = set()  # the tools that searches of the client have found
+        self.referenced: set[str] = set()  # the tools that searches of the client have found, or that were added
+        self.defined: dict[str, tuple[JsonObject, str]] = {}  # tools that were added whole, and their places
+        self.removed: set[str] = set()
         self.ours: dict[str, str] = {}  # the tools of our calls that the client sends back, by their ids
         self._add_system(body.get("system"), "system")
         given = read_list(body.get("messages"), "messages")
@@ -46,6 +56,11 @@ class Conversation:
     def _add_system(self, content: Json, place: str) -> None:
         parts: list[JsonObject] = []
         for block, at in _blocks(content, place) if content is not None else ():
+            if (kind := block.get("type", "text")) != "text":
+                if kind in ("tool_addition", "tool_removal"):
+                    self._change_tools(block, at)
+                parts.append(_native(block))
+                continue
             text = read_text(block.get("text"), f"{at}.text")
             if is_billing(block):
                 parts.append(_native(block))
@@ -54,6 +69,20 @@ class Conversation:
         if parts:
             self.messages.append({"role": "system", "content": _content(parts, between="\n\n")})
 
+    def _change_tools(self, block: JsonObject, place: str) -> None:
+        tool = read_object(block.get("tool"), f"{place}.tool")
+        given = tool.get("definition")
+        definition = read_object(given, f"{place}.tool.definition") if given is not None else {}
+        name = read_text((definition or tool).get("name"), f"{place}.tool.name")
+        if block["type"] == "tool_removal":
+            self.removed.add(name)
+            self.defined.pop(name, None)
+            return
+        self.removed.discard(name)
+        self.referenced.add(name)
+        if definition:
+            self.defined[name] = (definition, f"{place}.tool.definition")
+
     def _add_user(self, blocks: list[tuple[JsonObject, str]]) -> None:
         """Add what the user says; before it the results of tools, each as a message, and after these their media."""
         media: list[JsonObject] = []
@@ -61,19 +90,16 @@ class Conversation:
         for block, place in blocks:
             if block.get("type") == "tool_result":
                 texts, more = self._to_result(block, place)
-                self.messages.append(
-                    {
-                        "role": "tool",
-                        "tool_call_id": read_text(block.get("tool_use_id"), f"{place}.tool_use_id"),
-                        "content": texts,
-                        **cache_control(block),
-                    }
-                )
-                media += more
+                id_ = read_text(block.get("tool_use_id"), f"{place}.tool_use_id")
+                result: JsonObject = {"role": "tool", "tool_call_id": id_, "content": texts, **cache_control(block)}
+                is_less = isinstance(block.get("content"), list) or block.get("is_error") is True
+                self.messages.append(with_origin(result, PROTOCOL, block) if is_less else result)
+                media += [with_origin(part, PROTOCOL, None) for part in more]
             else:
                 parts += _to_parts(block, place)
         if media:
-            parts = [{"type": "text", "text": f"{PAYLOAD}\nMedia of the results above:"}, *media, *parts]
+            named: JsonObject = {"type": "text", "text": f"{PAYLOAD}\nMedia of the results above:"}
+            parts = [with_origin(named, PROTOCOL, None), *media, *parts]
         if parts or not blocks:
             self.messages.append({"role": "user", "content": _content(parts)})
 
@@ -167,7 +193,7 @@ class _Assistant:
         name = read_text(block.get("name"), f"{place}.name")
         arguments = json_bytes(read_object(block.get("input"), f"{place}.input")).decode()
         call: JsonObject = {"id": id_, "type": "function", "function": {"name": name, "arguments": arguments}}
-        self._calls.append(call | cache_control(block))
+        self._calls.append(keep_origin(call | cache_control(block), block))
         self._number += 1
 
     def to_messages(self) -> list[JsonObject]:
@@ -202,7 +228,14 @@ def _to_parts(block: JsonObject, place: str) -> list[JsonObject]:
 
 
 def _to_text(block: JsonObject, text: str) -> JsonObject:
-    return {"type": "text", "text": text, **cache_control(block)}
+    return keep_origin({"type": "text", "text": text, **cache_control(block)}, block)
+
+
+def keep_origin(part: JsonObject, block: JsonObject, kind: str = "") -> JsonObject:
+    """Return a part with its block as its origin, if that says more than chat can."""
+    said = _SAID.get(kind or str(block.get("type")), set[str]())
+    is_more = any(value not in (None, [], {}) for key, value in block.items() if key not in said)
+    return with_origin(part, PROTOCOL, block) if is_more else part
 
 
 def _native(block: JsonObject) -> JsonObject:
@@ -229,10 +262,12 @@ def _to_document(block: JsonObject, place: str) -> list[JsonObject]:
     match source.get("type"):
         case "text":
             text = read_text(source.get("data"), f"{place}.source.data")
-            return [_to_text(block, f"{title}\n\n{text}" if file else text)] if text else []
+            part = _to_text(block, f"{title}\n\n{text}" if file else text)
+            return [with_origin(part, PROTOCOL, block)] if text else []
         case "content":
             inner = _blocks(source.get("content"), f"{place}.source.content")
-            return [part for one, at in inner for part in _to_document_parts(one, at)]
+            parts = [part for one, at in inner for part in _to_document_parts(one, at)]
+            return [with_origin(part, PROTOCOL, None if at else block) for at, part in enumerate(parts)]
         case "base64":
             data = read_text(source.get("data"), f"{place}.source.data")
             kind = read_text(source.get("media_type"), f"{place}.source.media_type")
@@ -243,7 +278,7 @@ def _to_document(block: JsonObject, place: str) -> list[JsonObject]:
             file["file_id"] = read_text(source.get("file_id"), f"{place}.source.file_id")
         case _:
             raise not_one_of(f"{place}.source.type", "base64", "text", "content", "url", "file")
-    return [{"type": "file", "file": file, **cache_control(block)}]
+    return [keep_origin({"type": "file", "file": file, **cache_control(block)}, block)]
 
 
 def _to_document_parts(block: JsonObject, place: str) -> list[JsonObject]:

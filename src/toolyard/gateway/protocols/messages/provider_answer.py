@@ -1,7 +1,8 @@
 """An answer of a provider that speaks Messages, as chat chunks.
 
 Thinking keeps its signature byte for byte. Blocks are told apart by their index, even where a server has two open at
-once. A citation of a page stands for the text of its block. ``message_stop`` ends the answer.
+once. A citation of a page stands for the text of its block. ``message_stop`` ends the answer. What else the provider
+says of a call, of its answer or of the tokens goes along for a client that speaks Messages.
 """
 
 from typing import Final
@@ -20,6 +21,9 @@ _FINISHES: Final = {
     "model_context_window_exceeded": "length",
     "refusal": "content_filter",
 }  # any other is a stop
+_CALL: Final = ("type", "id", "name", "input")  # what chat has a word for, of a call
+_MESSAGE: Final = ("id", "type", "role", "model", "content", "stop_reason", "stop_sequence", "usage", "delta")
+_USAGE: Final = ("input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
 _PLAIN: Final = ("end_turn", "tool_use", "max_tokens", None)  # stop reasons of which chat says all
 
 
@@ -44,7 +48,7 @@ class MessagesReader(AnswerReader):
         self._blocks: dict[Json, _Block] = {}
         self._usage: JsonObject = {}
         self._empty: list[int] = []  # calls without arguments
-        self._delta: JsonObject = {}  # the stop reason, and what belongs to it
+        self._delta: JsonObject = {}  # the stop reason, and what else is said of the answer
 
     def take_event(self, event: JsonObject) -> None:
         place = event.get("index")
@@ -63,7 +67,7 @@ class MessagesReader(AnswerReader):
                 self._stop(block)
             case "message_delta":
                 self._note_usage(event)
-                self._delta |= as_object(event.get("delta"))
+                self._delta |= event | as_object(event.get("delta"))
             case "message_stop":
                 self._end()
             case "error":
@@ -78,7 +82,7 @@ class MessagesReader(AnswerReader):
             block = _Block(one)
             self._start(block)
             self._stop(block)
-        self._delta = {key: answer.get(key) for key in ("stop_reason", "stop_sequence")}
+        self._delta = answer
         self._end()
         return True
 
@@ -102,7 +106,9 @@ class MessagesReader(AnswerReader):
                 self.add_detail({**detail, "format": FORMAT, "index": self.number()})
             case "tool_use":
                 block.is_custom = whole.get("name") in self._request.custom
-                block.call = self.begin_call(whole.get("id"), whole.get("name"), custom=block.is_custom)
+                block.call = self.begin_call(
+                    whole.get("id"), whole.get("name"), custom=block.is_custom, origin=self._unsaid(whole, _CALL)
+                )
 
     def _add_delta(self, block: _Block, delta: JsonObject) -> None:
         match delta.get("type"):
@@ -178,10 +184,21 @@ class MessagesReader(AnswerReader):
         more: JsonObject = {} if reason in _PLAIN else {"native_finish_reason": reason}
         if reason == "stop_sequence" and sequence is not None:
             more["stop_sequence"] = sequence
+        if unsaid := self._unsaid(self._delta, _MESSAGE):
+            more[NATIVE] = {"protocol": PROTOCOL, "item": unsaid}
         finish = _FINISHES.get(str(reason), "tool_calls" if self._calls and reason is None else "stop")
         for call in self._empty if finish != "length" else ():  # a call that was cut stays without
             self.add_written(call, "{}")
-        self.end(finish, _to_usage(self._usage), **more)
+        usage = _to_usage(self._usage)
+        if unsaid := self._unsaid(self._usage, _USAGE):
+            usage[NATIVE] = unsaid
+        self.end(finish, usage, **more)
+
+    def _unsaid(self, value: JsonObject, known: tuple[str, ...]) -> JsonObject:
+        """Return what chat has no word for, for a client that speaks this protocol."""
+        if not self._request.is_client_native:
+            return {}
+        return {key: inner for key, inner in value.items() if key not in known and inner is not None}
 
 
 def _to_usage(usage: JsonObject) -> JsonObject:

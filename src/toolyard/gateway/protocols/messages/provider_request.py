@@ -24,6 +24,8 @@ from toolyard.gateway.protocols.chat_body import (
     answered_call,
     as_object,
     content_parts,
+    find_origin,
+    has_origin,
     is_native,
     list_functions,
     merge_fields,
@@ -207,6 +209,8 @@ def _to_tools(body: JsonObject, names: ToolNames) -> tuple[list[JsonObject], fro
     for tool in list_functions(body):
         if is_native(tool):
             made += [own] if (own := native_item(tool, PROTOCOL, "tool")) else []
+        elif has_origin(tool, PROTOCOL) and not find_origin(tool, PROTOCOL):
+            continue  # a message has it
         elif chosen is None or _name_of(tool) in chosen:
             made.append(_to_tool(tool, names.to_native(_name_of(tool))))
             if tool.get("type") == "custom":
@@ -219,6 +223,8 @@ def _name_of(tool: JsonObject) -> str:
 
 
 def _to_tool(tool: JsonObject, name: str) -> JsonObject:
+    if origin := find_origin(tool, PROTOCOL):
+        return {**origin, "name": name}
     function = as_object(tool.get(str(tool.get("type"))))
     made: JsonObject = {"name": name}
     if description := function.get("description"):
@@ -363,12 +369,15 @@ class _Conversation:
         self._unanswered.append(id_)
         sent = self._names.to_native(name)
         self.called[sent] = None
-        return {"type": "tool_use", "id": id_, "name": sent, "input": {"input": written} if is_custom else given}
+        made: JsonObject = {"type": "tool_use", "input": {"input": written} if is_custom else given}
+        return {**made, **find_origin(call, PROTOCOL), "id": id_, "name": sent}
 
     def _to_result(self, message: JsonObject) -> JsonObject:
         id_ = self._ids.find_answered(answered_call(message))
         if id_ in self._unanswered:
             self._unanswered.remove(id_)
+        if origin := find_origin(message, PROTOCOL):
+            return {**origin, "tool_use_id": id_}
         content = message.get("content")
         made: JsonObject = {"type": "tool_result", "tool_use_id": id_, **_cache_control(message)}
         if isinstance(content, list):
@@ -389,7 +398,8 @@ def _place_system(turns: _Turns, *, keeps: bool) -> _Turns:
         follows_user = at > 0 and turns[at - 1][0] == "user"
         precedes_user = at + 1 < len(turns) and turns[at + 1][0] == "user"
         if role == "system" and not (keeps and follows_user and not precedes_user):
-            made.append(("user", [{**block, "text": f"<system>\n{block.get('text')}\n</system>"} for block in blocks]))
+            texts = [block for block in blocks if "text" in block]
+            made.append(("user", [{**block, "text": f"<system>\n{block['text']}\n</system>"} for block in texts]))
         else:
             made.append((role, blocks))
     return _join_turns(made)
@@ -412,7 +422,9 @@ def _to_blocks(message: JsonObject) -> list[JsonObject]:
 
 
 def _to_block(part: JsonObject) -> JsonObject | None:
-    """Return a part of a message as a block; None for one that is empty or of another protocol."""
+    """Return a part of a message as a block; None for one that is empty, of another protocol, or said already."""
+    if has_origin(part, PROTOCOL):
+        return find_origin(part, PROTOCOL) or None
     match part.get("type"):
         case "native":
             return native_item(part, PROTOCOL)

@@ -28,10 +28,10 @@ from collections.abc import Callable, Mapping
 from http import HTTPStatus
 from typing import Final
 
+from toolyard.gateway.chat_ports import PendingApproval
 from toolyard.gateway.faults import OVERFLOW, ChatFault
-from toolyard.gateway.ports import PendingApproval
 from toolyard.gateway.protocols.chat_body import as_object, objects
-from toolyard.gateway.protocols.responses.input_items import LABEL
+from toolyard.gateway.protocols.responses.input_items import LABEL, approval_of, request_id, seal_summary
 from toolyard.gateway.protocols.responses.output_items import Emit, OutputWriter
 from toolyard.gateway.reply.chunks import add_usage
 from toolyard.gateway.turns.display import write_approvals
@@ -67,12 +67,14 @@ class ResponseWriter:
         on_end: Callable[[JsonObject], None] | None = None,
         namespaces: Mapping[str, tuple[str, str]],
         asks_approval: bool = False,
+        compacts: bool = False,
         start: int = 0,
     ) -> None:
         """``response``: its object without output; ``on_end`` gets it whole. ``emit`` gets each event, but for most
         deltas of text: ``emit_text`` gets their numbers, fields and texts.
 
-        ``start``: the events of the log that earlier responses have.
+        ``compacts``: what the model writes is a summary, for the item ``compaction``. ``start``: the events of the log
+        that earlier responses have.
         """
         self.response = response
         self.is_over = False  # nothing more comes, though the turn may go on
@@ -80,6 +82,7 @@ class ResponseWriter:
         self._emit_event, self._emit_delta, self._on_end, self._now = emit, emit_text, on_end, now
         self._asks_approval, self._skipped = asks_approval, start
         self._output = OutputWriter(str(response["id"]).removeprefix("resp_"), self._emit, self._emit_text, namespaces)
+        self._summary = OutputWriter("", _ignore, _ignore, {}) if compacts else None
         self._sequence = 0
         self._has_begun = False
         self._running: dict[str, JsonObject] = {}  # calls of ours: what is known of them, by their ids
@@ -108,7 +111,7 @@ class ResponseWriter:
         match event:
             case Delta(chunks):
                 for chunk in chunks:
-                    self._output.take_chunk(chunk)
+                    (self._summary or self._output).take_chunk(chunk)
             case Usage(usage):
                 self._usage = add_usage(self._usage, usage)
             case CallBegun(data):
@@ -131,6 +134,7 @@ class ResponseWriter:
             case Failed(fault):
                 self.fail(fault)
             case Gap():
+                self._on_end = None  # only this reader has missed something
                 self.fail(beginning_gone())
             case _:
                 pass
@@ -184,13 +188,25 @@ class ResponseWriter:
             self._emit("response.in_progress", {"response": self.response})
 
     def _end(self, ending: Ending) -> None:
-        reason = _INCOMPLETE.get(self._output.finish) if ending is Ending.DONE else None
+        reason = _INCOMPLETE.get((self._summary or self._output).finish) if ending is Ending.DONE else None
         is_whole = ending is not Ending.INTERRUPTED and reason is None
         self._output.close("completed" if is_whole else "incomplete")
         self._cut_calls()
+        if self._summary is not None and is_whole and not self._add_summary(self._summary.text):
+            return
         if reason is not None:
             self.response["incomplete_details"] = {"reason": reason}
         self._complete("completed" if is_whole else "incomplete" if reason else "cancelled")
+
+    def _add_summary(self, text: str) -> bool:
+        """Add the summary that the model wrote; fail when there is none."""
+        if not text.strip():
+            self.fail(_no_summary())
+            return False
+        item: JsonObject = {"id": self._output.make_id("cmp"), "type": "compaction"}
+        item["encrypted_content"] = seal_summary(text)
+        self._output.finish_item(self._output.add_item(item), item)
+        return True
 
     def _complete(self, status: str) -> None:
         self._output.close()
@@ -240,7 +256,7 @@ class ResponseWriter:
 
     def _to_item(self, id_: str) -> JsonObject:
         data = self._running[id_]
-        asked: JsonObject = {"approval_request_id": _request_id(self._asked[id_])} if id_ in self._asked else {}
+        asked: JsonObject = {"approval_request_id": request_id(self._asked[id_])} if id_ in self._asked else {}
         return {
             "type": "mcp_call", "status": "in_progress", "server_label": LABEL,
             "name": data["tool"], "arguments": _arguments(data), "output": None, **asked,
@@ -274,7 +290,7 @@ class ResponseWriter:
             return
         self._output.close()
         for id_, data in self._running.items():
-            item: JsonObject = {"id": _request_id(self._asked[id_]), "type": "mcp_approval_request"}
+            item: JsonObject = {"id": request_id(self._asked[id_]), "type": "mcp_approval_request"}
             item |= {"server_label": LABEL, "name": data["tool"], "arguments": _arguments(data)}
             self._output.finish_item(self._output.add_item(item), item)
         self._complete("completed")
@@ -336,6 +352,15 @@ def beginning_gone() -> ChatFault:
     )
 
 
+def _no_summary() -> ChatFault:
+    message = Message("The model wrote no summary: ask again, or another model.")
+    return ChatFault(status=HTTPStatus.BAD_GATEWAY, message=message, code="no_summary", type="server_error")
+
+
+def _ignore(*_: object) -> None:
+    """Take events that nobody gets."""
+
+
 def _find_code(fault: ChatFault) -> str:
     """Return the code of a response that failed: one of the few that clients of the protocol know."""
     if fault.is_overflow:
@@ -345,15 +370,6 @@ def _find_code(fault: ChatFault) -> str:
 
 def _number(value: Json) -> int:
     return int(value) if isinstance(value, int | float) and not isinstance(value, bool) else 0
-
-
-def _request_id(approval: str) -> str:
-    return f"mcpr_{approval.removeprefix('approval_')}"
-
-
-def approval_of(request: str) -> str:
-    """Return the id of the approval that an item asks for."""
-    return f"approval_{request.removeprefix('mcpr_')}"
 
 
 def _arguments(data: JsonObject) -> str:

@@ -15,11 +15,12 @@ from typing import Final, NamedTuple
 
 import orjson
 
-from toolyard.gateway.client_request import CHAT_HEADER, EXTENSION, SHOW_HEADER
+from toolyard.gateway.chat_request import CHAT_HEADER, EXTENSION, SHOW_HEADER
 from toolyard.gateway.faults import bad_request
 from toolyard.gateway.offer_policy import split_alias
 from toolyard.gateway.protocols.chat_body import as_list, as_object, objects
 from toolyard.gateway.protocols.responses.input_items import (
+    COMPACTION_TRIGGER,
     LABEL,
     PROTOCOL,
     InputReader,
@@ -32,19 +33,23 @@ from toolyard.gateway.protocols.responses.input_items import (
 from toolyard.gateway.tool_calls.rounds import CallKeys
 from toolyard.message import Message
 from toolyard.protocol.json import Json, JsonObject
+from toolyard.settings import OfferMode
 
 _SAME = ("temperature", "top_p", "parallel_tool_calls")
 _OWN: Final = frozenset(
     {
         "model", "input", "instructions", "previous_response_id", "conversation", "store", "stream", "stream_options",
-        "background", "tools", "tool_choice", "text", "max_output_tokens", "max_tool_calls", "metadata",
+        "background", "generate", "tools", "tool_choice", "text", "max_output_tokens", "max_tool_calls", "metadata",
         "client_metadata", "top_logprobs", EXTENSION, *_SAME,
     }
 )  # fmt: skip
-_INPUT: Final = (
-    "model", "input", "instructions", "previous_response_id", "conversation", "tools", "tool_choice", "background",
-    EXTENSION,
-)  # fmt: skip
+_WISHES: Final = ("model", "tools", "tool_choice", "background", EXTENSION)
+_INPUT: Final = (*_WISHES, "input", "instructions", "previous_response_id", "conversation")
+_SUMMARY_PROMPT: Final = (
+    "Summarise the conversation above for the assistant that goes on with it and does not see it: what the user wants, "
+    "what was decided and why, what was done with which results, names, numbers and paths as they are, and what is "
+    "left to do. Write the summary alone, in the language of the conversation."
+)
 _CONVERSATION: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _LOGPROBS: Final = "message.output_text.logprobs"
 TURN_HEADER: Final = "x-codex-turn-metadata"
@@ -52,16 +57,25 @@ _CHAT_HEADERS: Final = (SHOW_HEADER.lower(), CHAT_HEADER.lower())
 SESSION_HEADERS: Final = ("session-id", "session_id", "thread-id", "conversation_id")
 
 
+class ClientTurn(NamedTuple):
+    """The turn that a request is of, as its client names it."""
+
+    conversation: str = ""  # its name of it
+    is_named: bool = False  # the same in all repeats of its requests
+    is_side: bool = False  # the request is no step of it, such as one for a summary
+
+
 class _Kind(NamedTuple):
     name: Message
     types: tuple[type, ...]
 
 
+_NOT_IN_SUMMARIES = ("tools", "tool_choice", "parallel_tool_calls", "response_format", "verbosity", "max_tokens")
 _TEXT, _FLAG = _Kind(Message("a text"), (str,)), _Kind(Message("true or false"), (bool,))
 _COUNT, _OBJECT = _Kind(Message("a number, 0 or more"), (int,)), _Kind(Message("an object"), (dict,))
 _KINDS: Final = {
     "model": _TEXT, "previous_response_id": _TEXT,
-    "stream": _FLAG, "store": _FLAG, "background": _FLAG, "parallel_tool_calls": _FLAG,
+    "stream": _FLAG, "store": _FLAG, "background": _FLAG, "generate": _FLAG, "parallel_tool_calls": _FLAG,
     "max_output_tokens": _COUNT, "max_tool_calls": _COUNT, "top_logprobs": _COUNT,
     "text": _OBJECT, "reasoning": _OBJECT, "metadata": _OBJECT,
     "instructions": _Kind(Message("a text"), (str, list)),
@@ -86,27 +100,39 @@ class ResponsesRequest:
     is_streamed: bool
     is_stored: bool
     is_background: bool
+    is_warm_up: bool  # nothing is generated; the next request goes on from it
+    compacts: bool  # the answer is a summary of the conversation
     max_calls: int | None  # of our tools
     conversation: str  # the id of the conversation that it is of
+    said: list[Json]  # the messages of the chat that are neither the model's nor results of our tools
     own_calls: CallKeys | None
     asks_approval: bool
     answers: tuple[ApprovalResponse, ...]
     namespaces: Mapping[str, tuple[str, str]] = field(default_factory=dict)  # and names of tools, by the names sent
 
-    @property
-    def identity(self) -> JsonObject:
-        """The input of the request, by which it is known when it is sent again: clients may change their options."""
-        return {key: self.sent[key] for key in _INPUT if key in self.sent}
+    def identify(self, *, is_turn_named: bool) -> JsonObject:
+        """Return the input of the request, by which it is known when it is sent again: clients may change their
+        options.
+
+        One that names its turn may send all items where it has named the response before, without those of the model.
+        """
+        keys = _WISHES if is_turn_named else _INPUT
+        return {key: self.sent[key] for key in keys if key in self.sent} | (
+            {"said": self.said} if is_turn_named else {}
+        )
 
 
-def read_turn(headers: Mapping[str, str]) -> tuple[str, bool]:
-    """Return the client's name of its conversation, and whether it names the turn in it."""
+def read_turn(sent: JsonObject, headers: Mapping[str, str]) -> ClientTurn:
+    """Return what a client says of its turn; on a socket it says so in each message."""
     session = next((value for name in SESSION_HEADERS if (value := headers.get(name))), "")
+    told = as_object(sent.get("client_metadata")).get(TURN_HEADER) or headers.get(TURN_HEADER)
     try:
-        turn = as_object(orjson.loads(headers.get(TURN_HEADER) or "{}")).get("turn_id")
+        turn = as_object(orjson.loads(told)) if isinstance(told, str) else {}
     except orjson.JSONDecodeError:
-        turn = None
-    return (f"{session} {turn}", True) if isinstance(turn, str) and turn else (session, False)
+        turn = {}
+    id_, is_side = turn.get("turn_id"), turn.get("request_kind", "turn") != "turn"
+    is_named = isinstance(id_, str) and bool(id_)
+    return ClientTurn(f"{session} {id_}" if is_named else session, is_named, is_side)
 
 
 def strip_chat_headers(headers: Mapping[str, str]) -> Mapping[str, str]:
@@ -147,6 +173,7 @@ def parse_request(
     reader.read(items)
     reader.finish()
     answers = tuple(_read_answers(items))
+    compacts = bool(items) and items[-1].get("type") == COMPACTION_TRIGGER
     if not reader.messages and not answers:
         raise bad_request(Message("'input' is missing: a text, or a list of items"), param="input")
     body: JsonObject = {
@@ -156,6 +183,11 @@ def parse_request(
     body |= {key: sent[key] for key in _SAME if sent.get(key) is not None}
     body |= tools.to_fields() | _to_fields(sent)
     native = {key: value for key, value in sent.items() if key not in _OWN and value is not None} | tools.native_choice
+    if compacts:
+        native.pop("tool_choice", None)
+        body["messages"] = [*reader.messages, {"role": "user", "content": _SUMMARY_PROMPT}]
+        body |= {EXTENSION: {"offer": OfferMode.NONE}}
+        body = {key: value for key, value in body.items() if key not in _NOT_IN_SUMMARIES}
     body["native"] = {"protocol": PROTOCOL, "fields": native}
     return ResponsesRequest(
         body=body,
@@ -164,8 +196,11 @@ def parse_request(
         is_streamed=sent.get("stream") is True,
         is_stored=sent.get("store") is not False,
         is_background=sent.get("background") is True,
+        is_warm_up=sent.get("generate") is False,
+        compacts=compacts,
         conversation=conversation,
         max_calls=_count(sent.get("max_tool_calls")),
+        said=reader.list_said(),
         own_calls=reader.own_calls or (frozenset() if before else None),
         asks_approval=tools.asks_approval,
         answers=answers,

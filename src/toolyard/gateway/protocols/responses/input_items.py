@@ -28,9 +28,11 @@ FORMAT: Final = "openai-responses-v1"  # of reasoning that a provider of this pr
 LABEL: Final = "toolyard"  # the MCP server that our tools are of
 _DETAILS: Final = "toolyard.reasoning."
 _SUMMARY: Final = "toolyard.compaction."
+_ASKS: Final = "mcpr_"  # begins the ids of our approval requests; the rest is that of the approval
 _ROLES = ("user", "assistant", "system", "developer")
 _TEXTS = ("input_text", "output_text", "text", "refusal", "summary_text", "reasoning_text")
-_IGNORED = ("mcp_list_tools", "mcp_approval_request", "mcp_approval_response", "compaction_trigger")
+COMPACTION_TRIGGER: Final = "compaction_trigger"
+_IGNORED = ("mcp_list_tools", "mcp_approval_request", "mcp_approval_response", COMPACTION_TRIGGER)
 
 
 def join_path(param: str, key: str) -> str:
@@ -73,6 +75,16 @@ def response_of(item: str) -> str:
     return f"resp_{item.partition('_')[2].rpartition('_')[0]}"
 
 
+def request_id(approval: str) -> str:
+    """Return the id of the item that asks for an approval."""
+    return f"{_ASKS}{approval.removeprefix('approval_')}"
+
+
+def approval_of(request: str) -> str:
+    """Return the id of the approval that an item asks for."""
+    return f"approval_{request.removeprefix(_ASKS)}"
+
+
 def resolve_references(items: list[JsonObject], known: list[JsonObject]) -> list[JsonObject]:
     """Return items with those of earlier responses in place of their names. Raises ChatFailed."""
     by_id: dict[Json, JsonObject] = {item["id"]: item for item in known if isinstance(item.get("id"), str)}
@@ -80,9 +92,12 @@ def resolve_references(items: list[JsonObject], known: list[JsonObject]) -> list
 
 
 def _resolve(item: JsonObject, by_id: dict[Json, JsonObject], param: str) -> JsonObject:
-    found = by_id.get(item.get("id")) if isinstance(item.get("id"), str) else None
+    id_ = item.get("id")
+    found = by_id.get(id_) if isinstance(id_, str) else None
+    if found is None and isinstance(id_, str) and id_.startswith(_ASKS):
+        return {"type": "mcp_approval_request", "id": id_}  # no response is in its id, and it tells a model nothing
     if found is None:
-        message = Message("Item with id '{id}' not found.", id=str(item.get("id"))[:100])
+        message = Message("Item with id '{id}' not found.", id=str(id_)[:100])
         raise bad_request(message, "item_not_found", HTTPStatus.NOT_FOUND, param=join_path(param, "id"))
     return found
 
@@ -102,6 +117,15 @@ class InputReader:
     def own_calls(self) -> CallKeys | None:
         """Our calls; None when there are none: some clients keep their own and leave ours out."""
         return frozenset(self._own) or None
+
+    def list_said(self) -> list[Json]:
+        """Return the messages that are neither the model's nor results of our tools."""
+        ours = {id_ for id_, _ in self._own}
+        return [
+            message
+            for message in objects(self.messages)
+            if message["role"] != "assistant" and message.get("tool_call_id") not in ours
+        ]
 
     def read(self, items: list[JsonObject], param: str = "input") -> None:
         """Add items. Raises ChatFailed."""

@@ -8,15 +8,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
+from toolyard.gateway.chat_ports import PendingApproval
 from toolyard.gateway.faults import ChatFailed, ChatFault
-from toolyard.gateway.ports import PendingApproval
 from toolyard.gateway.protocols.chat_body import as_object, objects
 from toolyard.gateway.protocols.responses.client_answer import ResponseWriter
 from toolyard.gateway.protocols.responses.client_request import ResponsesRequest
 from toolyard.gateway.sse import DONE, KEEP_ALIVE
 from toolyard.gateway.turns.display import write_approvals
 from toolyard.gateway.turns.rendering import JsonAnswer, Writer
-from toolyard.gateway.turns.turn_events import TurnEvent
+from toolyard.gateway.turns.turn_events import Ended, Ending, ProviderRetried, TurnEvent
 from toolyard.gateway.turns.turn_log import Entry, TurnLog
 from toolyard.protocol.json import JsonObject, json_bytes
 
@@ -61,11 +61,13 @@ class ResponsesRendering:
     rights: JsonObject
     now: Callable[[], float]
     is_streamed: bool
-    on_end: "Callable[[TurnLog, ResponsesRendering, JsonObject], None]"  # called with the response, before it is sent
+    on_end: "Callable[[float, ResponsesRendering, JsonObject], None]"
+    """Called with when it began and the response, before it is sent."""
     start: int = 0  # events of the turn that earlier responses have
     number: int = 0  # of this response among those of one turn
     after: int = -1  # the last event of the stream that the client has
     keep_alive: ClassVar[bytes] = KEEP_ALIVE
+    hidden_events: ClassVar[tuple[type[TurnEvent], ...]] = (ProviderRetried,)
 
     def open_stream(self, log: TurnLog) -> Writer:
         return _StreamWriter(self, log)
@@ -78,8 +80,10 @@ class ResponsesRendering:
 
     def describe(self, log: TurnLog) -> JsonObject:
         """Return the object of a response that has not begun."""
-        described = describe_response(response_id(log, self.number), log.record.started, self.asked)
-        return described | {"previous_response_id": self.previous or None}
+        return self._describe(response_id(log, self.number), log.record.started)
+
+    def _describe(self, id_: str, created: float) -> JsonObject:
+        return describe_response(id_, created, self.asked) | {"previous_response_id": self.previous or None}
 
     def open_writer(
         self,
@@ -92,16 +96,35 @@ class ResponsesRendering:
             emit=emit,
             emit_text=emit_text,
             now=lambda: log.record.ended or self.now(),
-            on_end=lambda response: self.on_end(log, self, response),
+            on_end=lambda response: self.on_end(log.record.started, self, response),
             namespaces=self.asked.namespaces,
             asks_approval=self.asked.asks_approval,
+            compacts=self.asked.compacts,
             start=self.start,
         )
+
+    def render_empty(self, id_: str) -> bytes:
+        """Return the answer to a request for which nothing is generated."""
+        pieces: list[bytes] = []
+        writer = ResponseWriter(
+            self._describe(id_, self.now()),
+            emit=lambda kind, data: pieces.append(_write_event(kind, data)),
+            now=self.now,
+            on_end=lambda response: self.on_end(self.now(), self, response),
+            namespaces={},
+        )
+        writer.take(Ended(Ending.DONE))
+        return b"".join([*pieces, DONE]) if self.is_streamed else json_bytes(writer.response)
 
 
 def response_id(log: TurnLog, number: int = 0) -> str:
     """Return the id of a response: that of its turn, and its number there but for the first."""
-    return f"resp_{log.record.id.removeprefix('chat_')}{f'_{number}' if number else ''}"
+    return f"{first_response_id(log.record.id)}{f'_{number}' if number else ''}"
+
+
+def first_response_id(chat: str) -> str:
+    """Return the id of the first response of a turn."""
+    return f"resp_{chat.removeprefix('chat_')}"
 
 
 class _StreamWriter:
@@ -125,11 +148,15 @@ class _StreamWriter:
 
     def _emit(self, kind: str, data: JsonObject) -> None:
         if int(str(data["sequence_number"])) > self._after:
-            self._pieces.append(b"event: %b\ndata: %b\n\n" % (kind.encode(), json_bytes(data)))
+            self._pieces.append(_write_event(kind, data))
 
     def _emit_text(self, number: int, head: bytes, text: str) -> None:
         if number > self._after:
             self._pieces.append(_DELTA % (number, head, json_bytes(text)))
+
+
+def _write_event(kind: str, data: JsonObject) -> bytes:
+    return b"event: %b\ndata: %b\n\n" % (kind.encode(), json_bytes(data))
 
 
 class ResponseAnswer:

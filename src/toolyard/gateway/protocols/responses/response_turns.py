@@ -8,8 +8,7 @@ A background response whose host has died is continued from the calls that are s
 """
 
 import asyncio
-from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from http import HTTPStatus
@@ -20,14 +19,13 @@ from toolyard.engine.approvals import Approvals
 from toolyard.engine.clock import Clock
 from toolyard.engine.ownership import IsAlive, is_owner_alive
 from toolyard.engine.responses import MAX_CHAIN, OPEN, KeptResponse, KeptResponses, ResponseState
+from toolyard.gateway.chat_request import EXTENSION, OFFER_HEADER, ClientRequest
 from toolyard.gateway.chats import Chat
-from toolyard.gateway.client_request import EXTENSION, OFFER_HEADER, ClientRequest
 from toolyard.gateway.faults import ChatFailed, ChatFault, bad_request
 from toolyard.gateway.native_requests import is_plain, make_outgoing
 from toolyard.gateway.offer_policy import split_alias
 from toolyard.gateway.protocols.chat import CHAT
-from toolyard.gateway.protocols.chat_body import as_list, as_object, objects
-from toolyard.gateway.protocols.responses.client_answer import ResponseWriter, approval_of, find_start, to_usage
+from toolyard.gateway.protocols.responses.client_answer import ResponseWriter, find_start
 from toolyard.gateway.protocols.responses.client_request import (
     SESSION_HEADERS,
     TURN_HEADER,
@@ -39,9 +37,13 @@ from toolyard.gateway.protocols.responses.client_request import (
     strip_chat_headers,
 )
 from toolyard.gateway.protocols.responses.forwarded import pass_on
-from toolyard.gateway.protocols.responses.input_items import response_of, seal_summary
-from toolyard.gateway.protocols.responses.rendering import ResponsesRendering, response_id
-from toolyard.gateway.reply.chunks import read_text
+from toolyard.gateway.protocols.responses.input_items import (
+    COMPACTION_TRIGGER,
+    approval_of,
+    list_items,
+    response_of,
+)
+from toolyard.gateway.protocols.responses.rendering import ResponsesRendering, first_response_id, response_id
 from toolyard.gateway.turns.display import Show
 from toolyard.gateway.turns.rendering import ClientAnswer, render_failure
 from toolyard.gateway.turns.turn_keeper import SingleRun
@@ -52,13 +54,8 @@ from toolyard.protocol.json import Json, JsonObject, json_bytes, json_value
 from toolyard.provider_settings import ProviderProtocol
 from toolyard.settings import OfferMode
 
-COMPACTION_PROMPT: Final = (
-    "Summarise the conversation above for the assistant that goes on with it and does not see it: what the user wants, "
-    "what was decided and why, what was done with which results, names, numbers and paths as they are, and what is "
-    "left to do. Write the summary alone, in the language of the conversation."
-)
 BACKGROUND_S: Final = 86_400.0  # for which a turn in the background goes on after a reader has left
-MAX_BACKGROUND: Final = 200  # responses whose events can be read again
+MAX_BACKGROUND: Final = 200  # responses at the same time
 _CLOSE_S = 5.0
 _TRIES = 3
 
@@ -88,7 +85,7 @@ class ResponseTurns:
     def __init__(self, chat: Chat, kept: KeptResponses, approvals: Approvals, clock: Clock) -> None:
         self._chat, self._kept, self._approvals, self._clock = chat, kept, approvals, clock
         self._storing: dict[str, asyncio.Task[KeptResponse | None]] = {}  # by the ids of responses
-        self._background: OrderedDict[str, _Background] = OrderedDict()
+        self._background: dict[str, _Background] = {}
 
     async def create(
         self, sent: ClientRequest, single: SingleRun | None = None, session: Session | None = None
@@ -101,12 +98,19 @@ class ResponseTurns:
                 return await self._go_on(sent, asked, previous)
             if asked.is_background:
                 return await self._start_background(sent, asked, previous)
+            if asked.is_warm_up:
+                return self._warm_up(self._render(asked, sent, previous, session, before))
             if (forwarded := await self._forward(sent, asked, previous)) is not None:
                 return forwarded
         except ChatFailed as failed:
             return render_failure(CHAT, failed.fault)
         rendering = self._render(asked, sent, previous, session, before)
         return await self._chat.complete(_to_chat(sent, asked), single, rendering)
+
+    def _warm_up(self, rendering: ResponsesRendering) -> ClientAnswer:
+        """Answer a request that only begins a conversation: nothing is asked of a model."""
+        answer = rendering.render_empty(f"resp_{uuid4().hex}")
+        return ClientAnswer(pieces=_single_piece(answer)) if rendering.is_streamed else ClientAnswer(body=answer)
 
     async def _forward(self, sent: ClientRequest, asked: ResponsesRequest, previous: str) -> ClientAnswer | None:
         """Send a request on as it came, if no turn is needed; what is to be stored is. Raises ChatFailed."""
@@ -189,15 +193,16 @@ class ResponseTurns:
         first = approval_of(asked.answers[0].request)
         place = find_start(log, first) if log is not None else None
         if log is None:
-            log, place = await self._restart_asked(sent.caller, previous), (0, 0)
+            log, place = await self._restart_asked(sent.caller, chat), (0, 0)
         if place is None:
             raise _turn_is_over()
         rendering = replace(self._render(asked, sent, previous), start=place[0], number=place[1])
         return await self._chat.read(log, rendering)
 
-    async def _restart_asked(self, caller: str, previous: str) -> TurnLog:
-        """Continue the turn of a response that has asked, after its host has died. Raises ChatFailed."""
-        kept = await self._kept.get(caller, previous)
+    async def _restart_asked(self, caller: str, chat: str) -> TurnLog:
+        """Continue a turn that has asked, after its host has died: its first response has the request. Raises
+        ChatFailed."""
+        kept = await self._kept.get(caller, first_response_id(chat))
         if kept is None or not kept.request:
             raise _turn_is_over()
         again = _to_sent(kept)
@@ -208,6 +213,8 @@ class ResponseTurns:
 
     async def _start_background(self, sent: ClientRequest, asked: ResponsesRequest, previous: str) -> ClientAnswer:
         """Begin a turn that goes on without its client. Raises ChatFailed."""
+        if sum(one.log.is_running for one in self._background.values()) >= MAX_BACKGROUND:
+            raise _too_many()
         rendering = self._render(asked, sent, previous)
         chat = replace(_to_chat(sent, asked), turn=f"chat_{uuid4().hex}")
         log = await self._chat.start(chat, BACKGROUND_S)
@@ -215,7 +222,7 @@ class ResponseTurns:
         response: JsonObject = rendering.describe(log)
         if id_ not in self._background:
             self._listen(id_, log, rendering, sent.caller)
-            kept = self._to_kept(id_, log, rendering, response | {"status": "in_progress"})
+            kept = self._to_kept(id_, log.record.started, rendering, response | {"status": "in_progress"})
             await self._kept.keep(replace(kept, state=ResponseState.IN_PROGRESS, request=sent.body))
         if asked.is_streamed:
             return await self._chat.read(log, rendering)
@@ -228,11 +235,9 @@ class ResponseTurns:
         for entry in log.entries():
             writer.take(entry.event)
         log.listen(lambda entry: writer.take(entry.event))
-        while len(self._background) > MAX_BACKGROUND:
-            ended = next((name for name, one in self._background.items() if not one.log.is_running), None)
-            if ended is None:
-                break
-            del self._background[ended]
+        for name, one in list(self._background.items()):
+            if not one.log.is_running and self._chat.find_log(one.caller, one.log.record.id) is not one.log:
+                del self._background[name]  # its events had no more room
 
     async def resume(self, alive: IsAlive = is_owner_alive) -> None:
         """Continue the background responses of dead hosts."""
@@ -268,26 +273,26 @@ class ResponseTurns:
         session: Session | None = None,
         before: list[JsonObject] | None = None,
     ) -> ResponsesRendering:
-        def end(log: TurnLog, rendering: ResponsesRendering, response: JsonObject) -> None:
+        def end(created: float, rendering: ResponsesRendering, response: JsonObject) -> None:
             if session is not None:
                 is_good = response["status"] in ("completed", "incomplete")
                 session.id = str(response["id"]) if is_good else ""
                 session.items = (*(before or ()), *asked.items, *_items(response)) if is_good else ()
             if asked.is_stored:
-                self._store(log, rendering, response)
+                self._store(created, rendering, response)
 
         return ResponsesRendering(
             asked=asked, caller=sent.caller, previous=previous, rights=_to_rights(sent), on_end=end,
             now=self._now, is_streamed=asked.is_streamed,
         )  # fmt: skip
 
-    def _store(self, log: TurnLog, rendering: ResponsesRendering, response: JsonObject) -> None:
+    def _store(self, created: float, rendering: ResponsesRendering, response: JsonObject) -> None:
         """Store a response that has ended. One that the end of the server cut off is continued by the next."""
         id_ = str(response["id"])
         is_cut = self._chat.is_stopping and response["status"] == "failed" and rendering.asked.is_background
         if id_ in self._storing or is_cut:
             return
-        self._begin_storing(self._to_kept(id_, log, rendering, dict(response)))
+        self._begin_storing(self._to_kept(id_, created, rendering, dict(response)))
 
     def _begin_storing(self, kept: KeptResponse) -> None:
         task = self._storing[kept.id] = asyncio.create_task(self._commit(kept))
@@ -303,12 +308,12 @@ class ResponseTurns:
                 return done
         return None
 
-    def _to_kept(self, id_: str, log: TurnLog, rendering: ResponsesRendering, response: JsonObject) -> KeptResponse:
+    def _to_kept(self, id_: str, created: float, rendering: ResponsesRendering, response: JsonObject) -> KeptResponse:
         asked = rendering.asked
         asks = any(item.get("type") == "mcp_approval_request" for item in _items(response))
         return KeptResponse(
             id=id_, caller=rendering.caller, state=ResponseState(str(response["status"])),
-            created=log.record.started, previous=rendering.previous, conversation=asked.conversation,
+            created=created, previous=rendering.previous, conversation=asked.conversation,
             items=tuple(_name_items(id_, asked.items)), response=response, request=asked.sent if asks else {},
             rights=rendering.rights,
         )  # fmt: skip
@@ -374,28 +379,21 @@ class ResponseTurns:
 
     async def compact(self, sent: ClientRequest) -> ClientAnswer:
         """Return the summary of a conversation, written by its model. Faults are answers too."""
+        request = sent.body
         try:
-            _, before = await self._load_before(sent, None)
-            asked = parse_request(sent.body, before, await self._load_named(sent))
-            request = asked.body
-            if not request["model"]:
+            if not request.get("model"):
                 raise bad_request(Message("'model' is missing: it writes the summary"), param="model")
+            items: list[Json] = [*list_items(request.get("input", [])), {"type": COMPACTION_TRIGGER}]
         except ChatFailed as failed:
             return render_failure(CHAT, failed.fault)
-        messages: list[Json] = [*as_list(request["messages"]), {"role": "user", "content": COMPACTION_PROMPT}]
-        body: JsonObject = {"model": request["model"], "messages": messages, EXTENSION: {"offer": "none"}}
-        chat = replace(_to_chat(sent, asked), body=body, show=Show.HIDDEN, identity=None, is_repeat=False)
-        answer = await self._chat.complete(chat)
+        alone: JsonObject = {"input": items, "stream": False, "store": False, "background": False}
+        answer = await self.create(replace(sent, body=request | alone))
         if answer.status != HTTPStatus.OK:
             return answer
-        completion = json_value(answer.body)
-        message = as_object(as_object(objects(completion.get("choices"))[0]).get("message"))
-        hex_ = uuid4().hex
-        sealed = seal_summary(read_text(message.get("content")))
-        compaction: JsonObject = {"id": f"cmp_{hex_}", "type": "compaction", "encrypted_content": sealed}
-        compacted: JsonObject = {"id": f"resp_{hex_}", "object": "response.compaction"}
-        compacted |= {"created_at": int(self._now()), "output": [compaction]}
-        return ClientAnswer(body=json_bytes(compacted | {"usage": to_usage(as_object(completion.get("usage")))}))
+        response = json_value(answer.body)
+        compacted: JsonObject = {"object": "response.compaction"}
+        compacted |= {key: response[key] for key in ("id", "created_at", "output", "usage")}
+        return ClientAnswer(body=json_bytes(compacted))
 
     def _now(self) -> float:
         return self._clock.now().timestamp()
@@ -404,6 +402,10 @@ class ResponseTurns:
         """Wait until what has ended is stored."""
         if self._storing:
             await asyncio.wait([*self._storing.values()], timeout=_CLOSE_S)
+
+
+async def _single_piece(piece: bytes) -> AsyncGenerator[bytes, None]:
+    yield piece
 
 
 def _items(response: JsonObject) -> list[JsonObject]:
@@ -425,17 +427,18 @@ def _name_items(response: str, items: list[JsonObject]) -> list[JsonObject]:
 
 
 def _to_chat(sent: ClientRequest, asked: ResponsesRequest) -> ClientRequest:
-    conversation, is_repeat = read_turn(sent.headers)
+    turn = read_turn(sent.body, sent.headers)
+    no_tools: JsonObject = {EXTENSION: {"offer": OfferMode.NONE}} if turn.is_side else {}
     return ClientRequest(
-        asked.body,
+        asked.body | no_tools,
         caller=sent.caller,
         headers=strip_chat_headers(sent.headers),
         show=Show.EVENTS,
         may_approve=sent.may_approve,
         key_offer=sent.key_offer,
-        identity=asked.identity,
-        conversation=conversation,
-        is_repeat=is_repeat,
+        identity=asked.identify(is_turn_named=turn.is_named),
+        conversation=turn.conversation,
+        is_repeat=turn.is_named,
         own_calls=asked.own_calls,
         max_calls=asked.max_calls,
     )
@@ -477,6 +480,11 @@ def _previous_not_found(id_: str) -> ChatFailed:
     return bad_request(message, "previous_response_not_found", param="previous_response_id")
 
 
+def _too_many() -> ChatFailed:
+    message = Message("{limit} responses run in the background: wait, or cancel one of them", limit=MAX_BACKGROUND)
+    return bad_request(message, "too_many_in_background", HTTPStatus.TOO_MANY_REQUESTS, param="background")
+
+
 def _turn_is_over() -> ChatFailed:
     message = Message("The turn that asked is over: send the request again without the answer.")
     return bad_request(message, "turn_is_over", param="input")
@@ -485,7 +493,7 @@ def _turn_is_over() -> ChatFailed:
 def _may_not_approve() -> ChatFailed:
     message = Message(
         "This key may not allow calls: that takes one with the scope 'approve'. The call still waits, and can be "
-        "allowed in the console, on a phone or with 'toolyard approval'."
+        "allowed in the console, on a phone or on the command line."
     )
     fault = ChatFault(
         status=HTTPStatus.FORBIDDEN, message=message, code="forbidden", type="permission_error", param="input"

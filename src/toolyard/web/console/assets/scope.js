@@ -1,1 +1,1 @@
-import{dictionary as e}from"./common.js";var t=e({chat:`chat`,tools:`tools`,approve:`approvals`,admin:`full access`},{chat:`对话`,tools:`工具`,approve:`审批`,admin:`完全访问`});function n(e){return t()[e]??e}export{n as scopeWord};
+import{dictionary as e}from"./common.js";var t=e({chat:`chat`,tools:`tools`,approve:`approvals`,node:`node`,admin:`full access`},{chat:`对话`,tools:`工具`,approve:`审批`,node:`节点`,admin:`完全访问`});function n(e){return t()[e]??e}export{n as scopeWord};

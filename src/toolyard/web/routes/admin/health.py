@@ -27,7 +27,7 @@ from toolyard.protocol.tool import MAX_ARGUMENTS
 from toolyard.storage import media_store
 from toolyard.tools.search_report import TIME_CAP_S
 from toolyard.web import feed
-from toolyard.web.responses import json_response
+from toolyard.web.answers import json_response
 from toolyard.web.routing import Routes
 from toolyard.web.schemas.common import Health
 from toolyard.web.schemas.common import Readiness as ReadinessBody

@@ -27,8 +27,8 @@ from toolyard.storage.backup_restore import (
     prepare,
     schedule_restore,
 )
+from toolyard.web.answers import json_response
 from toolyard.web.refusal import Refusal, bad_request, not_found
-from toolyard.web.responses import json_response
 from toolyard.web.routing import Routes
 from toolyard.web.schemas.admin import BackupConfirmation, PendingRestore, StagedBackup
 from toolyard.web.schemas.common import OkResponse

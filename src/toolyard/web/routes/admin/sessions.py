@@ -25,10 +25,10 @@ from toolyard.engine.clock import Clock
 from toolyard.message import Message
 from toolyard.own_command import FOR_DEFAULT_HOME, OwnCommand
 from toolyard.protocol.json import JsonObject
+from toolyard.web.answers import CurrentPrincipal, json_response
 from toolyard.web.feed import Feed
 from toolyard.web.qr_matrix import make_qr_matrix
 from toolyard.web.refusal import Refusal, not_found
-from toolyard.web.responses import CurrentPrincipal, json_response
 from toolyard.web.routes.calls.audit import add_audit_detail
 from toolyard.web.routing import Audited, Routes
 from toolyard.web.schemas.admin import LoginLinks, NewLoginLinks

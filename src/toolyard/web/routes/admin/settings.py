@@ -20,8 +20,8 @@ from toolyard.protocol.json import Json, JsonObject
 from toolyard.protocol.mask import MASK
 from toolyard.provider_settings import Provider, ProviderOptions
 from toolyard.settings import GROUP_TITLES, SETTINGS, Group, Setting
+from toolyard.web.answers import json_response
 from toolyard.web.refusal import Refusal, error_body
-from toolyard.web.responses import json_response
 from toolyard.web.routes.calls.audit import add_audit_detail
 from toolyard.web.routing import Audited, Routes
 from toolyard.web.schemas.admin import NewSettings, NewValues, SettingProblems, SettingsChangeResult, SettingsDetail

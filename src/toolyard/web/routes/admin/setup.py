@@ -19,8 +19,8 @@ from toolyard.protocol.json import JsonObject
 from toolyard.protocol.mask import Mask
 from toolyard.provider_settings import ProviderOptions
 from toolyard.settings import SETTINGS
+from toolyard.web.answers import json_response
 from toolyard.web.refusal import bad_request, not_found
-from toolyard.web.responses import json_response
 from toolyard.web.routes.admin.settings import problems_response
 from toolyard.web.routing import Routes
 from toolyard.web.schemas.admin import SettingProblems, UpstreamTest, UpstreamTestResult

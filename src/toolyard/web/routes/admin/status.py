@@ -18,7 +18,7 @@ from starlette.responses import StreamingResponse
 from toolyard.config import Config
 from toolyard.confinement.level import measure_confinement
 from toolyard.confinement.profile import Profile
-from toolyard.doctor import Check, run_checks
+from toolyard.doctor import Check, check_nodes, run_checks
 from toolyard.engine.clock import Clock
 from toolyard.errors import StorageError
 from toolyard.gateway.chats import Chat
@@ -28,8 +28,8 @@ from toolyard.protocol.tool import ToolSpec
 from toolyard.storage.backup_archive import back_up
 from toolyard.storage.sqlite import SqliteStore
 from toolyard.storage.state_file import STATE, measure_used_bytes
+from toolyard.web.answers import json_response
 from toolyard.web.feed import Feed
-from toolyard.web.responses import json_response
 from toolyard.web.routes.admin.setup import is_first_run
 from toolyard.web.routes.plugins.plugin_details import to_row_json
 from toolyard.web.routing import Routes
@@ -153,7 +153,8 @@ def doctor_router(yard: Yard, clock: Clock) -> Routes:
     async def run_doctor() -> Response:
         """Run the checks of `toolyard doctor`; each problem says how to fix it."""
         tools = [tool.spec for tool in yard.tools.list_built_in_first()]
-        checks = await asyncio.to_thread(_run_checks, yard, tools)
+        nodes = yard.nodes.nodes.to_json() if yard.nodes.nodes is not None else None
+        checks = await asyncio.to_thread(_run_checks, yard, tools, nodes)
         return json_response(yard.mask.mask_known({"data": checks}))
 
     @routes.post(
@@ -175,10 +176,11 @@ def doctor_router(yard: Yard, clock: Clock) -> Routes:
     return routes
 
 
-def _run_checks(yard: Yard, tools: list[ToolSpec]) -> list[Json]:
+def _run_checks(yard: Yard, tools: list[ToolSpec], nodes: list[JsonObject] | None) -> list[Json]:
     checks = [
         *run_checks(str(yard.config.project), str(yard.config.home), tools, yard.plugins.plugins.all),
         *_check_prompts(yard),
+        *(check_nodes(nodes, yard.config.own_command) if nodes is not None else ()),
     ]
     return [
         {"name": one.name, "level": one.health.value, **to_fields("message", one.detail), **to_fields("fix", one.fix)}

@@ -24,9 +24,8 @@ from toolyard.protocol.records.approval_record import Approval
 from toolyard.protocol.store import PageCursor
 from toolyard.protocol.tool import Result, ToolCall, ToolSpec, fold_name, split_batch
 from toolyard.tools.file_changer import ChangingTool
-from toolyard.tools.thread import in_thread
-from toolyard.web.refusal import Refusal, not_found
-from toolyard.web.responses import (
+from toolyard.tools.worker_thread import in_thread
+from toolyard.web.answers import (
     After,
     CurrentPrincipal,
     Limit,
@@ -34,6 +33,7 @@ from toolyard.web.responses import (
     page_response,
     require_admin_for_masked,
 )
+from toolyard.web.refusal import Refusal, not_found
 from toolyard.web.routing import Routes
 from toolyard.web.schemas.records import (
     AnsweredApproval,

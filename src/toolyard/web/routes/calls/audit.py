@@ -15,7 +15,7 @@ from toolyard.engine.audit import Audit, AuditFilter
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.records.audit_record import AuditEntry
 from toolyard.protocol.store import read_text
-from toolyard.web.responses import After, Limit, page_response
+from toolyard.web.answers import After, Limit, page_response
 from toolyard.web.routing import Route, Routes
 from toolyard.web.schemas.records import AuditPage
 from toolyard.web.security.scope import PRINCIPAL, Principal

@@ -20,8 +20,8 @@ from toolyard.engine.backend_messages import BackendMessage, BackendStream
 from toolyard.engine.clock import Clock
 from toolyard.message import Message
 from toolyard.protocol.json import JsonObject, json_bytes
+from toolyard.web.answers import CurrentPrincipal
 from toolyard.web.refusal import bad_request
-from toolyard.web.responses import CurrentPrincipal
 from toolyard.web.routing import Routes
 from toolyard.web.security.access import Access
 from toolyard.web.security.scope import Principal, Scope, get_principal

@@ -10,8 +10,8 @@ from fastapi import Request, Response
 
 from toolyard.plugins.long_work.callback import CallbackResponse, parse_callback_path, refuse_callback
 from toolyard.protocol.json import JsonObject
+from toolyard.web.answers import json_response
 from toolyard.web.refusal import Refusal
-from toolyard.web.responses import json_response
 from toolyard.web.routing import Routes
 from toolyard.web.schemas.common import ErrorBody
 from toolyard.web.schemas.dialects import CallbackAnswer

@@ -19,8 +19,7 @@ from toolyard.protocol.records.call_record import CallRecord, CallState
 from toolyard.protocol.records.task_record import Task
 from toolyard.protocol.store import PageCursor
 from toolyard.protocol.store import Query as RecordQuery
-from toolyard.web.refusal import Refusal, not_found
-from toolyard.web.responses import (
+from toolyard.web.answers import (
     After,
     CurrentPrincipal,
     Limit,
@@ -28,9 +27,10 @@ from toolyard.web.responses import (
     page_response,
     require_owner,
 )
+from toolyard.web.refusal import Refusal, not_found
 from toolyard.web.routing import Routes
 from toolyard.web.schemas.common import CallError, ChangedRecord, Envelope, StoredAction, StrictModel, UndoneCall
-from toolyard.web.schemas.record_models import extend_model, page_model, record_model
+from toolyard.web.schemas.records import extend_model, page_model, record_model
 from toolyard.web.security.scope import Principal, Scope
 from toolyard.workspace.changes.file_versions import FileVersion
 from toolyard.yard.yard import Yard

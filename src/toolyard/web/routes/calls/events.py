@@ -64,6 +64,8 @@ class Pushes:
         """Return the push of a plugin's manifest, if enabled."""
         loaded = self._yard.plugins.plugins.get(plugin)
         push = loaded.manifest.push if loaded and loaded.manifest else None
+        if loaded is None and self._yard.nodes.nodes is not None:
+            push = self._yard.nodes.nodes.find_push(plugin)
         return push if push and push.enabled else None
 
     def make_message(self, event: ClientEvent, channel: str) -> JsonObject | None:
@@ -145,7 +147,7 @@ def router(yard: Yard, feed: Feed, access: Access, pushes: Pushes) -> Routes:
         )
         await client.serve(follower)
 
-    for path, channel in (("/VCPlog/{key}", vcp_messages.LOG), ("/vcpinfo/{key}", vcp_messages.INFO)):
+    for path, channel in (("/VCPlog/{key:path}", vcp_messages.LOG), ("/vcpinfo/{key:path}", vcp_messages.INFO)):
         if pushes.is_open:
             routes.websocket(path)(_VcpChannel(yard, feed, access, pushes, channel).connect)
         else:

@@ -14,8 +14,8 @@ from toolyard.protocol.records.call_record import CallRecord
 from toolyard.protocol.store import PageCursor
 from toolyard.protocol.store import Query as RecordQuery
 from toolyard.protocol.tool import Origin, ToolSpec
+from toolyard.web.answers import CurrentPrincipal, json_response
 from toolyard.web.refusal import bad_request, not_found
-from toolyard.web.responses import CurrentPrincipal, json_response
 from toolyard.web.routing import Routes
 from toolyard.web.schemas.common import ChangedRecord
 from toolyard.web.schemas.records import NewRule, RuleList, RulePreview, RuleRow, RuleTrial, RuleTrialResult

@@ -21,8 +21,7 @@ from toolyard.protocol.records.schedule_record import Schedule, ScheduleState
 from toolyard.protocol.store import PageCursor
 from toolyard.protocol.store import Query as RecordQuery
 from toolyard.protocol.tool import Origin
-from toolyard.web.refusal import Refusal, describe_validation_error, not_found
-from toolyard.web.responses import (
+from toolyard.web.answers import (
     After,
     CurrentPrincipal,
     Limit,
@@ -31,6 +30,7 @@ from toolyard.web.responses import (
     require_admin_for_masked,
     require_owner,
 )
+from toolyard.web.refusal import Refusal, describe_validation_error, not_found
 from toolyard.web.routes.calls.audit import add_audit_detail
 from toolyard.web.routing import Audited, Route, Routes
 from toolyard.web.schemas.common import ChangedRecord

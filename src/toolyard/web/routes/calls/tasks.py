@@ -16,8 +16,7 @@ from toolyard.protocol.records.task_record import Task, TaskState
 from toolyard.protocol.store import PageCursor
 from toolyard.protocol.store import Query as RecordQuery
 from toolyard.protocol.tool import Origin
-from toolyard.web.refusal import Refusal, not_found
-from toolyard.web.responses import (
+from toolyard.web.answers import (
     After,
     CurrentPrincipal,
     Limit,
@@ -25,6 +24,7 @@ from toolyard.web.responses import (
     page_response,
     require_owner,
 )
+from toolyard.web.refusal import Refusal, not_found
 from toolyard.web.routes.calls.events import Pushes
 from toolyard.web.routes.calls.tools import require_begun, run_until_disconnect
 from toolyard.web.routing import Routes

@@ -16,6 +16,7 @@ from toolyard.protocol.manifests.spec import list_forms, select_command
 from toolyard.protocol.requests.scanner import parse_requests
 from toolyard.protocol.tool import CommandForm, Tool, ToolCommand, ToolSpec, spec_to_json, translation_to_json
 from toolyard.protocol.tool_text import CHINESE, ENGLISH
+from toolyard.vcp.nodes.node_tool import NodeTool
 from toolyard.web.routes.plugins.plugin_details import KINDS
 from toolyard.yard.yard import Yard
 
@@ -81,6 +82,9 @@ def _confinement_level(yard: Yard, tool: Tool) -> str | None:
 def _source_fields(tool: Tool, *, is_summary: bool = False) -> dict[str, Any]:
     if isinstance(tool, PluginTool):
         fields = _plugin_fields(tool.manifest)
+        return fields if is_summary else fields | _form_fields(tool.manifest)
+    if isinstance(tool, NodeTool):
+        fields = {**_plugin_fields(tool.manifest), "plugin": None, "display_name": tool.spec.display_name}
         return fields if is_summary else fields | _form_fields(tool.manifest)
     if isinstance(tool, McpTool):
         hidden = any(message == HIDDEN for message, _ in tool.definition.injections)

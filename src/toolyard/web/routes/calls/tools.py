@@ -26,10 +26,10 @@ from toolyard.protocol.json import MAX_VALUES, JsonObject, json_bytes, json_prob
 from toolyard.protocol.records.call_record import CALL
 from toolyard.protocol.requests.scanner import parse_requests
 from toolyard.protocol.tool import Origin, Outcome, ToolCall
+from toolyard.web.answers import CurrentPrincipal, json_response
 from toolyard.web.chat_response import ChatResponse
 from toolyard.web.idempotency import KEY, KEY_HELP, IdempotentRequests
 from toolyard.web.refusal import Refusal, bad_request, not_found
-from toolyard.web.responses import CurrentPrincipal, json_response
 from toolyard.web.routes.calls.tool_details import to_json, to_summary_json
 from toolyard.web.routing import Routes
 from toolyard.web.schemas.common import ErrorBody

@@ -10,16 +10,16 @@ from uuid import uuid4
 
 from fastapi import Query, Request, Response
 
+from toolyard.gateway.chat_request import ClientRequest, name_of_chat
 from toolyard.gateway.chats import Chat
-from toolyard.gateway.client_request import ClientRequest, name_of_chat
 from toolyard.gateway.turns.display import Show
 from toolyard.gateway.turns.rendering import ClientAnswer, Rendering
 from toolyard.gateway.vcp_blocks import HANDLES, find_handle
 from toolyard.message import Message
+from toolyard.web.answers import CurrentPrincipal, json_response, parse_object
 from toolyard.web.chat_response import ChatResponse
 from toolyard.web.idempotency import KEY, KEY_HELP, IdempotentRequests, SingleRun
 from toolyard.web.refusal import bad_request, not_found
-from toolyard.web.responses import CurrentPrincipal, json_response, parse_object
 from toolyard.web.routing import DirectAnswers, Routes
 from toolyard.web.schemas.chat import (
     ChatCompletion,

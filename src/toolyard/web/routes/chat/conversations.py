@@ -14,8 +14,8 @@ from toolyard.message import Message
 from toolyard.protocol.json import MAX_VALUES, json_problem
 from toolyard.protocol.records.assistant_record import Assistant
 from toolyard.protocol.records.conversation_record import ConversationContent
+from toolyard.web.answers import After, CurrentPrincipal, Limit, json_response, page_response
 from toolyard.web.refusal import Refusal, bad_request, not_found
-from toolyard.web.responses import After, CurrentPrincipal, Limit, json_response, page_response
 from toolyard.web.routing import Routes
 from toolyard.web.schemas.common import ChangedRecord
 from toolyard.web.schemas.records import (

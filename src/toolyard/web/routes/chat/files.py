@@ -19,8 +19,8 @@ from toolyard.protocol.envelope import ErrorCode, Failure
 from toolyard.protocol.json import JsonObject
 from toolyard.storage.media_store import KEPT
 from toolyard.tools.project_files import read_attachment
+from toolyard.web.answers import Limit, json_response
 from toolyard.web.refusal import Refusal, bad_request
-from toolyard.web.responses import Limit, json_response
 from toolyard.web.routing import Routes
 from toolyard.web.schemas.common import ErrorBody
 from toolyard.web.schemas.records import AttachmentContent, ProjectFileList, ProjectFolder

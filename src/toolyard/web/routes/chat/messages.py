@@ -12,8 +12,8 @@ from typing import Any
 
 from fastapi import Request, Response
 
+from toolyard.gateway.chat_request import ClientRequest
 from toolyard.gateway.chats import Chat
-from toolyard.gateway.client_request import ClientRequest
 from toolyard.gateway.faults import ChatFailed
 from toolyard.gateway.native_requests import is_plain, make_outgoing, speaks
 from toolyard.gateway.offer_policy import split_alias
@@ -25,14 +25,14 @@ from toolyard.gateway.turns.display import Show
 from toolyard.gateway.turns.rendering import render_failure
 from toolyard.protocol.json import JsonObject
 from toolyard.provider_settings import ProviderProtocol
+from toolyard.web.answers import json_response, parse_object
 from toolyard.web.chat_response import ChatResponse
 from toolyard.web.idempotency import KEY, KEY_HELP, IdempotentRequests
-from toolyard.web.responses import json_response, parse_object
 from toolyard.web.routes.chat.chats import answer_chat
 from toolyard.web.routes.chat.passthrough import ForwardedResponse
 from toolyard.web.routing import DirectAnswers, Routes
+from toolyard.web.schemas.chat import MessagesAnswer, MessagesBody, MessagesError, TokenCount
 from toolyard.web.schemas.components import refer_to
-from toolyard.web.schemas.messages import MessagesAnswer, MessagesBody, MessagesError, TokenCount
 from toolyard.web.security.middleware import REQUEST_ID
 from toolyard.web.security.request_head import MESSAGES_PATH
 from toolyard.web.security.scope import Scope, get_principal

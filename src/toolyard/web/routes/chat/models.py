@@ -8,12 +8,11 @@ from fastapi import Query, Request, Response
 from toolyard.gateway.chats import Chat
 from toolyard.gateway.protocols.messages.models import list_models_page, to_model
 from toolyard.message import Message
+from toolyard.web.answers import CurrentPrincipal, json_response
 from toolyard.web.refusal import Refusal
-from toolyard.web.responses import CurrentPrincipal, json_response
 from toolyard.web.routing import Routes
-from toolyard.web.schemas.chat import Model, ModelList
+from toolyard.web.schemas.chat import MessagesError, MessagesModel, MessagesModelList, Model, ModelList
 from toolyard.web.schemas.common import ErrorBody
-from toolyard.web.schemas.messages import MessagesError, MessagesModel, MessagesModelList
 from toolyard.web.security.request_head import ANTHROPIC_VERSION
 from toolyard.web.security.scope import Scope
 

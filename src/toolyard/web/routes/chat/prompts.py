@@ -12,10 +12,10 @@ from toolyard.gateway.reply.chunks import read_text
 from toolyard.message import to_fields
 from toolyard.protocol.json import JsonObject
 from toolyard.vcp.prompt_files import PromptFiles
+from toolyard.web.answers import CurrentPrincipal, json_response
 from toolyard.web.refusal import bad_request
-from toolyard.web.responses import CurrentPrincipal, json_response
 from toolyard.web.routing import Routes
-from toolyard.web.schemas.prompts import FilledText, PromptDraft, PromptList
+from toolyard.web.schemas.chat import FilledText, PromptDraft, PromptList
 from toolyard.yard.yard import Yard
 
 _MAX_TEXT = 2_000  # characters of a text in a list

@@ -16,8 +16,8 @@ from toolyard.protocol.json import JsonObject
 from toolyard.protocol.replies.reply_prompt import Language
 from toolyard.protocol.replies.reply_values import AttachmentType, ReplyError
 from toolyard.protocol.reply import parse_reply
+from toolyard.web.answers import json_response
 from toolyard.web.refusal import Refusal, bad_request
-from toolyard.web.responses import json_response
 from toolyard.web.routing import Routes
 from toolyard.web.schemas.common import RemoteMediaRequest, RenderedReply, ReplyRequest
 from toolyard.web.security.scope import Scope

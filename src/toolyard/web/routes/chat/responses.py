@@ -9,30 +9,30 @@ from uuid import uuid4
 from fastapi import Query, Request, Response, WebSocket
 
 from toolyard.engine.responses import KeptResponse
-from toolyard.gateway.client_request import ClientRequest
+from toolyard.gateway.chat_request import ClientRequest
 from toolyard.gateway.faults import ChatFailed
 from toolyard.gateway.protocols.chat import CHAT
 from toolyard.gateway.protocols.responses.response_turns import ResponseTurns
 from toolyard.gateway.turns.rendering import ClientAnswer, render_failure
 from toolyard.message import Message
 from toolyard.protocol.json import JsonObject
+from toolyard.web.answers import CurrentPrincipal, json_response, parse_object
 from toolyard.web.chat_response import ChatResponse
 from toolyard.web.idempotency import KEY, KEY_HELP, IdempotentRequests, SingleRun
 from toolyard.web.refusal import not_found
-from toolyard.web.responses import CurrentPrincipal, json_response, parse_object
 from toolyard.web.routes.chat.responses_socket import serve_socket
 from toolyard.web.routing import DirectAnswers, Routes
-from toolyard.web.schemas.chat import ProviderErrorBody
-from toolyard.web.schemas.common import ErrorBody
-from toolyard.web.schemas.components import refer_to
-from toolyard.web.schemas.responses import (
+from toolyard.web.schemas.chat import (
     CompactedResponse,
     DeletedResponse,
     InputItemList,
     InputTokens,
+    ProviderErrorBody,
     ResponseObject,
     ResponsesRequest,
 )
+from toolyard.web.schemas.common import ErrorBody
+from toolyard.web.schemas.components import refer_to
 from toolyard.web.security.scope import Principal, Scope, get_principal
 
 PATH = "/v1/responses"

@@ -15,7 +15,7 @@ import orjson
 from fastapi import WebSocket
 from starlette.websockets import WebSocketDisconnect
 
-from toolyard.gateway.client_request import ClientRequest
+from toolyard.gateway.chat_request import ClientRequest
 from toolyard.gateway.protocols.responses.response_turns import ResponseTurns, Session
 from toolyard.gateway.sse import DONE, Events, data_of
 from toolyard.message import Message

@@ -23,8 +23,8 @@ from toolyard.plugins.mcp.declarations import ConfiguredServer
 from toolyard.plugins.mcp.declarations import Scope as ConfigScope
 from toolyard.plugins.mcp.definition import ToolDefinition, ToolListing, digest_definitions
 from toolyard.plugins.mcp.server_json import review_to_json, server_to_json
+from toolyard.web.answers import json_response
 from toolyard.web.refusal import Refusal, bad_request, not_found
-from toolyard.web.responses import json_response
 from toolyard.web.routes.calls.audit import add_audit_detail
 from toolyard.web.routes.calls.tools import read_arguments
 from toolyard.web.routing import Audited, Routes

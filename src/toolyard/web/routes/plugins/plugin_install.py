@@ -23,8 +23,8 @@ from toolyard.plugins.package.install import FOLDER, StagedPlugin, install_stage
 from toolyard.plugins.package.plugin import Plugin
 from toolyard.plugins.package.review import PluginReview
 from toolyard.protocol.json import JsonObject
+from toolyard.web.answers import json_response
 from toolyard.web.refusal import Refusal, bad_request, not_found
-from toolyard.web.responses import json_response
 from toolyard.web.routes.calls.audit import add_audit_detail
 from toolyard.web.routes.plugins.plugin_details import (
     file_to_json,

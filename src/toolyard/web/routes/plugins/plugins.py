@@ -23,8 +23,8 @@ from toolyard.protocol.envelope import Reason, Status
 from toolyard.protocol.json import Json, JsonObject, json_bytes
 from toolyard.protocol.mask import MASK
 from toolyard.protocol.replies.reply_prompt import Language
+from toolyard.web.answers import json_response
 from toolyard.web.refusal import Refusal, bad_request, not_found
-from toolyard.web.responses import json_response
 from toolyard.web.routes.calls.audit import add_audit_detail
 from toolyard.web.routes.plugins import plugin_details as plugin_view
 from toolyard.web.routing import Audited, Routes

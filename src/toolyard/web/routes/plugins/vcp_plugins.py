@@ -5,7 +5,7 @@ is, but for the credentials; so does the response, as a page that browsers keep 
 access to the session of its reader.
 """
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack
 from http import HTTPStatus
 from typing import Any, Final
@@ -19,8 +19,9 @@ from toolyard.protocol.envelope import Failure
 from toolyard.vcp.bridge.bridge import Bridge
 from toolyard.vcp.bridge.connection import HttpRequest
 from toolyard.web.refusal import Refusal
+from toolyard.web.routes.plugins.vcp_admin import answer_elsewhere
 from toolyard.web.routing import Routes
-from toolyard.web.security.scope import VCP_PLUGINS, Scope
+from toolyard.web.security.scope import VCP_ADMIN, VCP_PLUGINS, Scope
 
 _METHODS = ("get", "post", "put", "patch", "delete")
 # of one connection, or the credentials of this server
@@ -28,14 +29,16 @@ _KEPT_BACK: Final = frozenset({
     "authorization", "cookie", "connection", "keep-alive", "transfer-encoding", "te", "trailer", "upgrade",
     "content-length", "host", "expect",
 })  # fmt: skip
-_NOT_RETURNED: Final = _KEPT_BACK | {"set-cookie", "content-security-policy", "x-powered-by", "date"}
+_NOT_RETURNED: Final = _KEPT_BACK | {"x-no-route", "set-cookie", "content-security-policy", "x-powered-by", "date"}
+_NO_ROUTE: Final = "x-no-route"  # from the bridge, where no plugin has a path
 _APART: Final = {
     "content-security-policy": "sandbox allow-scripts allow-forms allow-popups allow-downloads",
     "x-content-type-options": "nosniff",
 }
 
 
-def router(bridge: Bridge) -> Routes:
+def router(bridge: Bridge, address: Callable[[], str]) -> Routes:
+    """``address`` returns that of the console, which has what no plugin answers."""
     routes = Routes(tag="plugins of VCPToolBox")
 
     async def forward(request: Request) -> Response:
@@ -44,7 +47,14 @@ def router(bridge: Bridge) -> Routes:
         path = request.scope.get("raw_path", request.url.path.encode()).decode("latin-1")
         query = request.scope["query_string"].decode("latin-1")
         sent = HttpRequest(request.method, f"{path}?{query}" if query else path, headers, body)
-        return await _forward(bridge, sent)
+        if not request.url.path.startswith(VCP_ADMIN):
+            return await _forward(bridge, sent)
+        response = await _forward(bridge, sent) if bridge.list_plugins() else None
+        if response is not None and not response.is_unknown:
+            return response
+        if response is not None:
+            await response.drop()
+        return answer_elsewhere(request.url.path, address())
 
     for prefix, scope in zip(VCP_PLUGINS, (Scope.TOOLS, Scope.ADMIN), strict=True):
         for method in _METHODS:
@@ -53,7 +63,7 @@ def router(bridge: Bridge) -> Routes:
     return routes
 
 
-async def _forward(bridge: Bridge, sent: HttpRequest) -> Response:
+async def _forward(bridge: Bridge, sent: HttpRequest) -> "_Forwarded":
     stack = AsyncExitStack()
     try:
         connection = await bridge.connect()
@@ -65,7 +75,8 @@ async def _forward(bridge: Bridge, sent: HttpRequest) -> Response:
         await stack.aclose()
         raise
 
-    response = _Forwarded(pieces, stack, head.status)
+    is_unknown = any(name.lower() == _NO_ROUTE for name, _ in head.headers)
+    response = _Forwarded(pieces, stack, head.status, is_unknown=is_unknown)
     kept = [(name.lower(), value) for name, value in head.headers if name.lower() not in _NOT_RETURNED]
     for name, value in [*kept, *_APART.items()]:
         response.headers.append(name, value)
@@ -75,9 +86,14 @@ async def _forward(bridge: Bridge, sent: HttpRequest) -> Response:
 class _Forwarded(StreamingResponse):
     """A response of a plugin, which is given up when its client leaves."""
 
-    def __init__(self, pieces: AsyncIterator[bytes], stack: AsyncExitStack, status: int) -> None:
+    def __init__(self, pieces: AsyncIterator[bytes], stack: AsyncExitStack, status: int, *, is_unknown: bool) -> None:
+        """``is_unknown``: no plugin has this path."""
         super().__init__(pieces, status_code=status)
+        self.is_unknown = is_unknown
         self._stack = stack
+
+    async def drop(self) -> None:
+        await self._stack.aclose()
 
     async def __call__(self, scope: ASGIScope, receive: Receive, send: Send) -> None:
         async with self._stack:

@@ -1,0 +1,1 @@
+"""The commands, a module for each command or group; each is imported when it is called."""
