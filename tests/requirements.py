@@ -306,7 +306,7 @@ DIALECTS: Final = _now(
      'Any other failure has data "Error: CODE: MESSAGE" in the backend dialect.'),
     ("dialect:backend:seed-examples", "004 §1-§4, 004 appendix, dialects.md#backend",
      "Every example of the backend document comes out in exactly its shape, context lines of hunks aside."),
-    ("results:text", "envelope.md#what-a-model-reads, dialects.md#what-a-model-reads",
+    ("results:text", "envelope.md#what-a-model-reads, dialects.md#openai",
      ("A model reads a result as plain text, each fact once: the text, then what it does not carry; of a failure the "
       "code and the text. The three dialects for models, request blocks and MCP have the same one.")),
     ("results:tokens", "envelope.md#what-a-model-reads",
