@@ -1880,7 +1880,7 @@ OFFER: Final = _now(
     ("offer:bounds", "offering.md#which-tools",
      "Only tools that the chat may use are offered; FileOperator only to a chat that names it."),
     ("offer:text", "offering.md#the-texts",
-     ("The text listing is in the language of the conversation, explains the request block, shows every parameter, "
+     ("The text listing is in the language of the conversation, explains the request block, shows what models may set, "
       "and every example in it runs as it is.")),
     ("offer:native-text", "offering.md#the-texts",
      ("A native definition has short texts and a schema that every provider takes, and carries the manifest's example; "
