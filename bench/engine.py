@@ -14,9 +14,9 @@ from collections.abc import Awaitable, Callable
 from importlib.util import find_spec
 from pathlib import Path
 
+from toolyard.engine.background.tasks import Tasks
 from toolyard.engine.clock import SystemClock
 from toolyard.engine.ownership import identify_process
-from toolyard.engine.tasks import Tasks
 from toolyard.protocol.store import NewEvent, Record, Store
 from toolyard.protocol.tool import ToolCall
 from toolyard.storage.sqlite import SqliteStore

@@ -25,7 +25,7 @@ from toolyard.dialects.vcp_install import (
     read_result_name,
     read_timed_task,
 )
-from toolyard.engine import prompts
+from toolyard.engine.chats import prompts
 from toolyard.engine.clock import Clock, SystemClock
 from toolyard.engine.runner import check_call
 from toolyard.errors import ToolyardError

@@ -8,19 +8,7 @@ from typing import Any
 import pytest
 from playwright.async_api import Browser, Route, expect
 
-from tests.console.talking import (
-    Talking,
-    assistant,
-    called,
-    drawn,
-    ended,
-    keep,
-    look,
-    replies,
-    say,
-    slowly,
-    user,
-)
+from tests.console.talking import Talking, assistant, called, drawn, ended, keep, look, replies, say, slowly, user
 from tests.console.visit import visiting
 from tests.gateway.upstream import Script, streamed
 from tests.render.attacks import ATTACKS, Attack, Where

@@ -19,10 +19,10 @@ from typing import Any
 from tests.crash.scene import MovingClock, Scene
 from tests.waiting import wait_until
 from toolyard.crashpoint import arm
-from toolyard.engine.conversations import Conversations, ConversationUpdate
-from toolyard.engine.idempotency import IdempotentRequest, Started, StoredResponse
-from toolyard.engine.journal import state_from_envelope
-from toolyard.engine.turns import StoredTurn
+from toolyard.engine.chats.conversations import Conversations, ConversationUpdate
+from toolyard.engine.chats.idempotency import IdempotentRequest, Started, StoredResponse
+from toolyard.engine.chats.turns import StoredTurn
+from toolyard.engine.history.journal import state_from_envelope
 from toolyard.plugins.long_work.callback import CallbackListener
 from toolyard.protocol.access import Effect
 from toolyard.protocol.records.conversation_record import ConversationContent

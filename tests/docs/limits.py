@@ -4,8 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from toolyard.engine import assistants, audit, conversations, idempotency, responses, retention, rules, schedules
-from toolyard.engine.schedule_time import MAX_PREVIEWED
+from toolyard.engine import retention, rules
+from toolyard.engine.background import schedules
+from toolyard.engine.background.schedule_time import MAX_PREVIEWED
+from toolyard.engine.chats import assistants, conversations, idempotency, responses
+from toolyard.engine.history import audit
 from toolyard.gateway import chats, offer
 from toolyard.gateway.protocols.responses import response_turns
 from toolyard.gateway.providers.answer import Limits as ProviderLimits

@@ -9,7 +9,7 @@ import pytest
 
 from tests.fakes import FakeClock
 from toolyard.config import load_config
-from toolyard.engine.backend_messages import MAX_BYTES, BackendMessage, BackendStream, limit_size
+from toolyard.engine.history.backend_messages import MAX_BYTES, BackendMessage, BackendStream, limit_size
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.tool import ToolCall
 from toolyard.yard.plugin_source import HostOptions

@@ -9,7 +9,7 @@ import pytest
 
 from tests.fakes import FakeClock, FakeTool, ListJournal, says
 from tests.waiting import run_loop_once
-from toolyard.engine.journal import Journal
+from toolyard.engine.history.journal import Journal
 from toolyard.engine.registry import Registry
 from toolyard.engine.runner import Runner
 from toolyard.protocol.envelope import ErrorCode, Status

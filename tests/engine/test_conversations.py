@@ -9,7 +9,7 @@ import pytest
 
 from tests import postgres
 from tests.fakes import FakeClock
-from toolyard.engine.conversations import MAX_BYTES, Conversations, ConversationUpdate, FoundConversation
+from toolyard.engine.chats.conversations import MAX_BYTES, Conversations, ConversationUpdate, FoundConversation
 from toolyard.engine.retention import KEPT_S, Retention
 from toolyard.protocol.envelope import Failure
 from toolyard.protocol.json import JsonObject
@@ -337,7 +337,7 @@ async def test_what_is_too_large_is_refused(conversations: Conversations) -> Non
 async def test_one_caller_keeps_a_bounded_number_and_may_go_on_with_each(
     conversations: Conversations, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("toolyard.engine.conversations.MAX_PER_CALLER", 2)
+    monkeypatch.setattr("toolyard.engine.chats.conversations.MAX_PER_CALLER", 2)
     for name in ("one", "two"):
         await conversations.put(ME, name, ConversationUpdate(title=name))
     with pytest.raises(Failure, match="2 conversations already"):

@@ -10,7 +10,7 @@ import pytest
 from tests import postgres
 from tests.engine.test_recovery import Host, name_of_dead_process
 from tests.fakes import FakeClock
-from toolyard.engine.idempotency import (
+from toolyard.engine.chats.idempotency import (
     IDEMPOTENCY,
     KEPT_S,
     MAX_RESPONSE,

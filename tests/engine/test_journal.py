@@ -12,8 +12,8 @@ from hypothesis import settings
 from tests import postgres
 from tests.fakes import FakeClock
 from toolyard.config import load_config
-from toolyard.engine.journal import MAX_STORED
-from toolyard.engine.stored_events import GAP, read_feed
+from toolyard.engine.history.journal import MAX_STORED
+from toolyard.engine.history.stored_events import GAP, read_feed
 from toolyard.errors import StorageError
 from toolyard.protocol.envelope import Envelope, Status
 from toolyard.protocol.json import JsonObject

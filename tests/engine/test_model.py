@@ -24,8 +24,8 @@ from hypothesis.stateful import (
 from tests import postgres
 from tests.fakes import FakeClock
 from toolyard.engine.approvals import Approvals
+from toolyard.engine.background.tasks import CallbackAnswer, Tasks, repeat_arguments
 from toolyard.engine.rules import PermissionRequest
-from toolyard.engine.tasks import CallbackAnswer, Tasks, repeat_arguments
 from toolyard.errors import StorageError
 from toolyard.protocol.access import ApprovalState, Mode
 from toolyard.protocol.envelope import Failure

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from toolyard.engine.prompts import MAX_FILE, Prompts
+from toolyard.engine.chats.prompts import MAX_FILE, Prompts
 
 
 def write(folder: Path, **files: str) -> None:

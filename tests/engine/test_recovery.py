@@ -15,13 +15,13 @@ import pytest
 from tests import postgres
 from tests.fakes import FakeClock
 from toolyard.engine.approvals import Approvals
-from toolyard.engine.idempotency import Idempotency
-from toolyard.engine.journal import Journal
+from toolyard.engine.background.schedules import Schedules
+from toolyard.engine.background.tasks import Tasks
+from toolyard.engine.chats.idempotency import Idempotency
+from toolyard.engine.chats.turns import Turns
+from toolyard.engine.history.journal import Journal
 from toolyard.engine.ownership import OwnerLock, identify_process, is_owned, is_owner_alive
 from toolyard.engine.recovery import GRACE_S, Recovery, RecoveryReport
-from toolyard.engine.schedules import Schedules
-from toolyard.engine.tasks import Tasks
-from toolyard.engine.turns import Turns
 from toolyard.errors import AlreadyOwned
 from toolyard.process_numbers import process_start_time
 from toolyard.protocol.access import ApprovalState, Mode

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from tests.fakes import Endless, FakeClock, FakeTool, ListJournal, Work, says
 from tests.waiting import wait_until_blocking
 from toolyard.engine import runner
-from toolyard.engine.journal import Journal
+from toolyard.engine.history.journal import Journal
 from toolyard.engine.registry import Registry
 from toolyard.engine.runner import Runner
 from toolyard.protocol.content import Media, Text

@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from toolyard.engine.schedule_time import iterate_cron, normalize_time, parse_time
+from toolyard.engine.background.schedule_time import iterate_cron, normalize_time, parse_time
 from toolyard.protocol.envelope import ErrorCode, Failure
 
 SHANGHAI, BERLIN, KOLKATA = ZoneInfo("Asia/Shanghai"), ZoneInfo("Europe/Berlin"), ZoneInfo("Asia/Kolkata")

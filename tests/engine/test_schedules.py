@@ -15,7 +15,7 @@ import pytest
 from tests.engine.held_store import HeldStore, cancelled
 from tests.fakes import FakeClock
 from tests.waiting import run_loop_once, wait_for_value, wait_until
-from toolyard.engine.schedules import Schedules
+from toolyard.engine.background.schedules import Schedules
 from toolyard.errors import StorageError, StorageIndexDamaged
 from toolyard.protocol.envelope import Envelope, ErrorCode, Failure, Fault, Reason, Status
 from toolyard.protocol.records.schedule_record import Schedule, ScheduleRun, ScheduleState
@@ -350,7 +350,7 @@ async def test_a_store_that_refuses_the_end_of_a_run_does_not_hold_up_its_host(m
         return await real(changes, events, **more)
 
     monkeypatch.setattr(bench.store, "commit", full)
-    monkeypatch.setattr("toolyard.engine.schedule_runs._RETRY_S", 0.01)
+    monkeypatch.setattr("toolyard.engine.background.schedule_runs._RETRY_S", 0.01)
     await bench.schedules.tick()
     async with asyncio.timeout(60):
         await refused.wait()
@@ -500,7 +500,7 @@ async def test_a_run_whose_end_meets_a_full_disk_is_recorded_when_there_is_room_
         return await real(changes, events, **more)
 
     monkeypatch.setattr(bench.store, "commit", full)
-    monkeypatch.setattr("toolyard.engine.schedule_runs._RETRY_S", 0.01)
+    monkeypatch.setattr("toolyard.engine.background.schedule_runs._RETRY_S", 0.01)
     bench.clock.advance(1900)
     async with asyncio.timeout(60):
         await bench.tick()

@@ -8,7 +8,7 @@ import pytest
 
 from tests.fakes import FakeClock, FakeTool
 from toolyard.engine.clock import SystemClock
-from toolyard.engine.journal import Journal
+from toolyard.engine.history.journal import Journal
 from toolyard.engine.registry import Registry
 from toolyard.engine.runner import Runner
 from toolyard.errors import StorageError, StorageInDoubt

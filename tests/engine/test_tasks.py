@@ -9,7 +9,7 @@ import pytest
 
 from tests import postgres
 from tests.fakes import FakeClock
-from toolyard.engine.tasks import CallbackAnswer, Tasks
+from toolyard.engine.background.tasks import CallbackAnswer, Tasks
 from toolyard.protocol.json import Json, JsonObject
 from toolyard.protocol.records.task_record import PendingCall, Task, TaskState, write_result
 from toolyard.protocol.store import Query, Store

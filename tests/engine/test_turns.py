@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from tests.fakes import FakeClock
-from toolyard.engine.turns import MAX_STORED, REPEATED_S, StoredRound, StoredTurn, Turns, TurnState
+from toolyard.engine.chats.turns import MAX_STORED, REPEATED_S, StoredRound, StoredTurn, Turns, TurnState
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.mask import Mask
 from toolyard.storage.memory_store import MemoryStore

@@ -8,7 +8,7 @@ import pytest
 
 from tests.gateway.serving import ME, Gateway, gateway
 from tests.gateway.upstream import replies
-from toolyard.engine.assistants import Assistants
+from toolyard.engine.chats.assistants import Assistants
 from toolyard.engine.clock import SystemClock
 from toolyard.protocol.records.assistant_record import AssistantOptions, Mode, ReasoningEffort
 

@@ -18,7 +18,7 @@ from tests.gateway.serving import StreamedAnswer, chat_body, request
 from tests.gateway.upstream import DONE, Answers, Provider, Script, chunk, provider, replies, says, streamed
 from tests.waiting import wait_until
 from tests.web.conftest import RunningServer, run_server
-from toolyard.engine.idempotency import MAX_RESPONSE
+from toolyard.engine.chats.idempotency import MAX_RESPONSE
 from toolyard.gateway.chats import Chat
 from toolyard.gateway.sse import KEEP_ALIVE
 from toolyard.gateway.turns.turn_log import TurnLog

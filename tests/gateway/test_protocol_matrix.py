@@ -13,16 +13,7 @@ import aiohttp
 import pytest
 
 from tests.fakes import FakeTool
-from tests.gateway.client_protocols import (
-    CALLS,
-    LENGTH,
-    PATHS,
-    REFUSED,
-    STOPPED,
-    ask,
-    body_of,
-    results_of,
-)
+from tests.gateway.client_protocols import CALLS, LENGTH, PATHS, REFUSED, STOPPED, ask, body_of, results_of
 from tests.gateway.native_providers import PROTOCOLS, Protocol, Reply, ToolUse, events, scripted, to_script, using
 from tests.gateway.serving import ME, Gateway, gateway, request
 from tests.sampling import SOAK

@@ -7,7 +7,7 @@ import pytest
 
 from tests.gateway.serving import ME
 from tests.waiting import run_loop_once
-from toolyard.engine.idempotency import MAX_RESPONSE
+from toolyard.engine.chats.idempotency import MAX_RESPONSE
 from toolyard.gateway.protocols.chat import ChatRendering
 from toolyard.gateway.reply.chunks import Chunk, Head
 from toolyard.gateway.turns import turn_log

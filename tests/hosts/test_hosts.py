@@ -17,8 +17,8 @@ import pytest
 from tests import postgres
 from tests.hosts.yards import config_of, effects_folder, host, plugin, sees, shell_plugin
 from tests.waiting import wait_until
-from toolyard.engine.stored_events import read_feed
-from toolyard.engine.tasks import CallbackAnswer
+from toolyard.engine.background.tasks import CallbackAnswer
+from toolyard.engine.history.stored_events import read_feed
 from toolyard.hosts import directory, lease, remote_tools
 from toolyard.hosts import host as hosts
 from toolyard.hosts.open_yard import open_yard

@@ -16,7 +16,7 @@ from tests.fakes import FakeClock
 from tests.waiting import wait_for_value
 from toolyard.cli import toolyard
 from toolyard.config import HOST_FILE, load_config
-from toolyard.engine.prompts import Prompts
+from toolyard.engine.chats.prompts import Prompts
 from toolyard.errors import ConfigError, UsageError
 from toolyard.importing import CALLER, ImportReport, VcpImport
 from toolyard.protocol.records.task_record import TaskState, write_result

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.plugins.yards import PluginYard
 from tests.waiting import wait_until
-from toolyard.engine.journal import CALL_PROGRESS
+from toolyard.engine.history.journal import CALL_PROGRESS
 from toolyard.plugins.process.process_output import MAX_LINES, Progress, ProgressLines, ProgressReporter, parse_progress
 from toolyard.protocol.json import JsonObject
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from toolyard.engine.idempotency import RequestRecord
+from toolyard.engine.chats.idempotency import RequestRecord
 from toolyard.protocol.access import ApprovalState, DecisionReason, Effect
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.records.approval_record import Approval, HiddenText, Rule, RuleState

@@ -11,7 +11,7 @@ import pytest
 
 from tests.shipped.children import Said, manifest, run
 from toolyard.config import load_config
-from toolyard.engine.journal import CALL_PROGRESS
+from toolyard.engine.history.journal import CALL_PROGRESS
 from toolyard.plugins.package.plugin import PluginState
 from toolyard.protocol.access import AccessChoice, ApprovalState
 from toolyard.protocol.json import JsonObject

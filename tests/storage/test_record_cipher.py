@@ -14,7 +14,7 @@ import pytest
 
 from tests import postgres
 from tests.cli.test_cli import Shell
-from toolyard.engine.idempotency import RESPONSE
+from toolyard.engine.chats.idempotency import RESPONSE
 from toolyard.errors import StorageError, StorageKeyMissing
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.records.remote_call import REMOTE_CALL

@@ -14,16 +14,7 @@ from typing import Any
 import pytest
 
 from tests.fakes import bounded_work
-from tests.tools.searches import (
-    LONG,
-    VECTORS,
-    Searches,
-    find_no_ripgrep,
-    make_tree,
-    matches,
-    places,
-    search_as_nobody,
-)
+from tests.tools.searches import LONG, VECTORS, Searches, find_no_ripgrep, make_tree, matches, places, search_as_nobody
 from tests.waiting import wait_until, wait_until_blocking
 from tests.workspace.answers import code, timeless
 from tests.workspace.nobody import NOBODY, shared_project

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.web.conftest import RunningServer, run_server
-from toolyard.engine import assistants
+from toolyard.engine.chats import assistants
 from toolyard.web.security.scope import Scope
 
 pytestmark = pytest.mark.requirement("http:assistants")

@@ -12,7 +12,7 @@ from tests.plugins.folders import make_plugin
 from tests.web.conftest import RunningServer, run_server
 from tests.web.test_access import sign_in
 from tests.web.test_approvals import request_approval, wait_for_end
-from toolyard.engine.audit import AUDIT_S
+from toolyard.engine.history.audit import AUDIT_S
 from toolyard.protocol.records.audit_record import AUDIT
 from toolyard.protocol.records.call_record import CallResult
 from toolyard.protocol.store import Query

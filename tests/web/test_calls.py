@@ -12,7 +12,7 @@ from tests.fakes import FakeClock
 from tests.waiting import wait_for_value
 from tests.web.conftest import RunningServer, run_server
 from tests.web.test_callbacks import ASYNC
-from toolyard.engine.statistics import MAX_CALLS, compute_statistics
+from toolyard.engine.history.statistics import MAX_CALLS, compute_statistics
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.records.call_record import CALL
 from toolyard.protocol.records.task_record import TaskState

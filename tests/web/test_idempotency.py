@@ -14,7 +14,7 @@ from tests.fakes import FakeTool
 from tests.programs import find_program
 from tests.waiting import wait_until
 from tests.web.conftest import HttpResponse, RunningServer, run_server
-from toolyard.engine.idempotency import IDEMPOTENCY, MAX_RESPONSE
+from toolyard.engine.chats.idempotency import IDEMPOTENCY, MAX_RESPONSE
 from toolyard.errors import StorageUnwritable
 from toolyard.protocol.store import Query
 from toolyard.protocol.tool import Checkpoint, Result, ToolCall

@@ -13,7 +13,7 @@ from toolyard.cli.commands.call import StopSignals, parse_pairs, wait_unless_giv
 from toolyard.cli.common_options import json_text
 from toolyard.cli.detach import AnswerSink
 from toolyard.config import Config
-from toolyard.engine.journal import CALL_PROGRESS
+from toolyard.engine.history.journal import CALL_PROGRESS
 from toolyard.hosts.open_yard import open_yard
 from toolyard.protocol.arguments import find_schema
 from toolyard.protocol.envelope import Envelope, ErrorCode, Failure, Fault, Reason, Status

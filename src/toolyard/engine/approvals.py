@@ -16,10 +16,10 @@ from typing import Final
 from uuid import uuid4
 
 from toolyard.crashpoint import crashpoint
-from toolyard.engine.audit import new_entry
 from toolyard.engine.cancellation import uncancellable
 from toolyard.engine.clock import Clock
-from toolyard.engine.journal import searchable_text
+from toolyard.engine.history.audit import new_entry
+from toolyard.engine.history.journal import searchable_text
 from toolyard.engine.ownership import IsAlive, find_orphans, is_owner_alive
 from toolyard.engine.rules import PermissionRequest, Rules, Verdict, audit_rule, new_rule
 from toolyard.errors import StorageError

@@ -19,13 +19,13 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from toolyard.engine.approvals import Approvals
+from toolyard.engine.background.schedules import Schedules
+from toolyard.engine.background.tasks import Tasks
+from toolyard.engine.chats.idempotency import Idempotency
+from toolyard.engine.chats.turns import Turns
 from toolyard.engine.clock import Clock
-from toolyard.engine.idempotency import Idempotency
-from toolyard.engine.journal import Journal
+from toolyard.engine.history.journal import Journal
 from toolyard.engine.ownership import IsAlive, find_orphans, is_owner_alive
-from toolyard.engine.schedules import Schedules
-from toolyard.engine.tasks import Tasks
-from toolyard.engine.turns import Turns
 from toolyard.message import Message
 from toolyard.process_numbers import is_process_alive
 from toolyard.protocol.records.approval_record import Approval

@@ -15,12 +15,13 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
-from toolyard.engine import backend_messages, idempotency, responses
-from toolyard.engine.audit import AUDIT_S
+from toolyard.engine.chats import idempotency, responses
+from toolyard.engine.chats.idempotency import ENDED as ENDED_REQUESTS
+from toolyard.engine.chats.idempotency import IDEMPOTENCY, RESPONSE
+from toolyard.engine.chats.turns import REPEATED_S, TURN, TurnState
 from toolyard.engine.clock import Clock
-from toolyard.engine.idempotency import ENDED as ENDED_REQUESTS
-from toolyard.engine.idempotency import IDEMPOTENCY, RESPONSE
-from toolyard.engine.turns import REPEATED_S, TURN, TurnState
+from toolyard.engine.history import backend_messages
+from toolyard.engine.history.audit import AUDIT_S
 from toolyard.protocol.access import ApprovalState
 from toolyard.protocol.records import (
     approval_record,

@@ -23,8 +23,8 @@ from typing import Final, NamedTuple
 from uuid import uuid4
 
 from toolyard.crashpoint import crashpoint
-from toolyard.engine.audit import new_entry
 from toolyard.engine.clock import Clock
+from toolyard.engine.history.audit import new_entry
 from toolyard.errors import StorageError
 from toolyard.message import Message
 from toolyard.protocol.access import DecisionReason, Effect, Mode

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 from toolyard.engine.cancellation import CancelScope, uncancellable
 from toolyard.engine.clock import Clock
-from toolyard.engine.journal import Recorder
+from toolyard.engine.history.journal import Recorder
 from toolyard.engine.registry import Registry
 from toolyard.errors import StorageError
 from toolyard.message import Message, add_hint, join_sentences

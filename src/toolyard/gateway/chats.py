@@ -20,8 +20,8 @@ from typing import Final
 import orjson
 
 from toolyard.engine.cancellation import uncancellable
-from toolyard.engine.idempotency import Started, StoredResponse
-from toolyard.engine.turns import REPEATED_S, Turns, TurnState
+from toolyard.engine.chats.idempotency import Started, StoredResponse
+from toolyard.engine.chats.turns import REPEATED_S, Turns, TurnState
 from toolyard.gateway.assistant_models import AssistantModels
 from toolyard.gateway.chat_ports import PromptSources
 from toolyard.gateway.chat_prompt import FilledPrompt, fill_prompt

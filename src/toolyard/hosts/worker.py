@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from toolyard.engine.clock import read_boot_time
-from toolyard.engine.journal import NullRecorder
+from toolyard.engine.history.journal import NullRecorder
 from toolyard.engine.runner import Runner
 from toolyard.errors import StorageError, StorageKeyMissing
 from toolyard.hosts.remote_calls import RemoteCalls

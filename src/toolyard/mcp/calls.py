@@ -26,7 +26,7 @@ from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from toolyard.dialects.mcp_messages import drop_unfit
-from toolyard.engine.journal import CALL_PROGRESS
+from toolyard.engine.history.journal import CALL_PROGRESS
 from toolyard.mcp.resources import build_task_links
 from toolyard.message import Message
 from toolyard.protocol.access import ApprovalState

@@ -14,9 +14,9 @@ from starlette.exceptions import HTTPException
 from starlette.routing import Match
 from starlette.types import Scope
 
-from toolyard.engine.assistants import Assistants
+from toolyard.engine.chats.assistants import Assistants
+from toolyard.engine.chats.conversations import Conversations
 from toolyard.engine.clock import Clock
-from toolyard.engine.conversations import Conversations
 from toolyard.errors import StorageError, StorageUnwritable, ToolyardError, is_disk_refusal
 from toolyard.gateway.chats import Chat
 from toolyard.gateway.media_links import MediaLinks

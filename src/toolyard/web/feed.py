@@ -13,7 +13,7 @@ from itertools import takewhile
 from typing import Final
 
 from toolyard.engine.clock import Clock
-from toolyard.engine.stored_events import GAP, read_feed
+from toolyard.engine.history.stored_events import GAP, read_feed
 from toolyard.protocol.json import JsonObject, json_bytes
 from toolyard.protocol.store import Event, Store
 

@@ -1,6 +1,6 @@
 """The ``Idempotency-Key`` header: a request that has one runs once, even if its client leaves; repeats get the same.
 
-A key gets a **single run** (``engine.idempotency``). What it starts goes on without its client: a tool
+A key gets a **single run** (``engine.chats.idempotency``). What it starts goes on without its client: a tool
 call in a task of its own, a chat turn by its log (``gateway.turns.turn_log``). A repeat joins it while it runs, and
 gets the stored answer afterwards. One that runs on another host is awaited for up to ``WAIT_S``. A client that has seen
 the end of an answer gets the same again, also after a crash of the server.
@@ -23,7 +23,7 @@ from typing import Final, TypeVar
 from starlette.requests import Request
 
 from toolyard.engine.cancellation import uncancellable
-from toolyard.engine.idempotency import (
+from toolyard.engine.chats.idempotency import (
     MAX_RESPONSE,
     Conflict,
     Finished,

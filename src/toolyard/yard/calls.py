@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from uuid import uuid4
 
 from toolyard.engine.cancellation import CancelScope
-from toolyard.engine.journal import Recorder
+from toolyard.engine.history.journal import Recorder
 from toolyard.engine.registry import Registry
 from toolyard.engine.runner import FindProcess, Runner, SaveMedia, check_call
 from toolyard.errors import UsageError

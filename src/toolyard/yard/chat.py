@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from toolyard.config import Config
-from toolyard.engine.assistants import Assistants
+from toolyard.engine.chats.assistants import Assistants
 from toolyard.engine.clock import Clock, SystemClock
 from toolyard.engine.registry import Registry
 from toolyard.gateway.assistant_models import AssistantModels

@@ -19,7 +19,7 @@ from toolyard.yard.built_in import BuiltInTools
 from toolyard.yard.state import Basis
 
 if TYPE_CHECKING:
-    from toolyard.engine.tasks import CallbackAnswer, Tasks
+    from toolyard.engine.background.tasks import CallbackAnswer, Tasks
     from toolyard.plugins.long_work.callback import CallbackAddress, CallbackListener, CallbackResponse, ReadBody
     from toolyard.plugins.package.command_line import Programs
     from toolyard.plugins.package.discovery import Plugins
@@ -342,7 +342,7 @@ def to_callback_response(answer: "CallbackAnswer") -> "CallbackResponse":
     """Return the HTTP response to a callback."""
     from http import HTTPStatus
 
-    from toolyard.engine.tasks import CallbackAnswer
+    from toolyard.engine.background.tasks import CallbackAnswer
     from toolyard.plugins.long_work.callback import CallbackResponse
 
     match answer:

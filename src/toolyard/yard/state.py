@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
 from toolyard.config import Config
 from toolyard.engine.clock import Clock
-from toolyard.engine.journal import Journal
+from toolyard.engine.history.journal import Journal
 from toolyard.engine.ownership import IsAlive, is_owner_alive, make_home_liveness
 from toolyard.errors import StorageError
 from toolyard.protocol.mask import Mask
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
     from zoneinfo import ZoneInfo
 
     from toolyard.engine.approvals import Approvals
-    from toolyard.engine.audit import Audit
-    from toolyard.engine.idempotency import Idempotency
+    from toolyard.engine.background.schedules import Schedules
+    from toolyard.engine.background.tasks import Tasks
+    from toolyard.engine.chats.idempotency import Idempotency
+    from toolyard.engine.chats.responses import KeptResponses
+    from toolyard.engine.chats.turns import Turns
+    from toolyard.engine.history.audit import Audit
     from toolyard.engine.recovery import RecoveryReport
-    from toolyard.engine.responses import KeptResponses
     from toolyard.engine.retention import Retention, SweepResult
-    from toolyard.engine.schedules import Schedules
-    from toolyard.engine.tasks import Tasks
-    from toolyard.engine.turns import Turns
     from toolyard.protocol.records.approval_record import Approval
     from toolyard.storage.media_store import MediaStore
 
@@ -96,7 +96,7 @@ class State:
 
     @cached_property
     def tasks(self) -> "Tasks":
-        from toolyard.engine.tasks import Tasks
+        from toolyard.engine.background.tasks import Tasks
 
         basis = self._basis
         return self._own(
@@ -114,7 +114,7 @@ class State:
 
     @cached_property
     def audit(self) -> "Audit":
-        from toolyard.engine.audit import Audit
+        from toolyard.engine.history.audit import Audit
 
         return Audit(self.store, self._basis.clock)
 
@@ -126,25 +126,25 @@ class State:
 
     @cached_property
     def idempotency(self) -> "Idempotency":
-        from toolyard.engine.idempotency import Idempotency
+        from toolyard.engine.chats.idempotency import Idempotency
 
         return self._own(Idempotency(self.store, self._basis.clock, owner=self.journal.owner))
 
     @cached_property
     def turns(self) -> "Turns":
-        from toolyard.engine.turns import Turns
+        from toolyard.engine.chats.turns import Turns
 
         return self._own(Turns(self.store, self._basis.clock, owner=self.journal.owner, mask=self._basis.mask))
 
     @cached_property
     def responses(self) -> "KeptResponses":
-        from toolyard.engine.responses import KeptResponses
+        from toolyard.engine.chats.responses import KeptResponses
 
         return self._own(KeptResponses(self.store, self._basis.clock, owner=self.journal.owner, mask=self._basis.mask))
 
     @cached_property
     def schedules(self) -> "Schedules":
-        from toolyard.engine.schedules import Schedules
+        from toolyard.engine.background.schedules import Schedules
 
         schedules = Schedules(
             self.store, self._basis.clock, zone=lambda: self.zone, owner=self.journal.owner,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, overload
 from toolyard.config import Config
 from toolyard.dialects import require_dialect
 from toolyard.engine.clock import Clock, SystemClock
-from toolyard.engine.journal import Recorder
+from toolyard.engine.history.journal import Recorder
 from toolyard.engine.ownership import identify_process
 from toolyard.engine.registry import Registry, Source
 from toolyard.plugins.process.process_output import ProcessRecords
@@ -34,7 +34,7 @@ from toolyard.yard.state import Basis, State
 from toolyard.yard.vcp_source import VcpSource
 
 if TYPE_CHECKING:
-    from toolyard.engine.prompts import Prompts
+    from toolyard.engine.chats.prompts import Prompts
     from toolyard.plugins.process.children import Children
     from toolyard.plugins.process.launch import Starter
     from toolyard.tools.project_files import ProjectFiles
@@ -188,7 +188,7 @@ class Yard:
 
     @cached_property
     def prompts(self) -> "Prompts":
-        from toolyard.engine.prompts import Prompts
+        from toolyard.engine.chats.prompts import Prompts
 
         return Prompts(self.config.home, self.config.project)
 
@@ -216,7 +216,7 @@ class Yard:
         await self.close()
 
     def _make_backend_recorder(self) -> Recorder:
-        from toolyard.engine.backend_messages import BackendRecorder
+        from toolyard.engine.history.backend_messages import BackendRecorder
 
         return BackendRecorder(self.state.journal, self.clock, mask=self.mask)
 

@@ -15,7 +15,7 @@ from toolyard.cli.completion import complete_plugins, complete_tools
 from toolyard.cli.records import MAX_LIMIT, parse_moment, print_note, run_in_yard
 from toolyard.cli.table import Row, escape_unprintable, print_rows
 from toolyard.config import Config
-from toolyard.engine.audit import AuditFilter
+from toolyard.engine.history.audit import AuditFilter
 from toolyard.errors import StorageError, UsageError
 from toolyard.hosts.open_yard import open_yard
 from toolyard.protocol.records.audit_record import AUDIT, Actor, AuditEntry

@@ -19,7 +19,7 @@ from toolyard.cli.records import (
 )
 from toolyard.cli.table import Row, state_cell, to_one_line
 from toolyard.engine.clock import SystemClock
-from toolyard.engine.stored_events import read_feed
+from toolyard.engine.history.stored_events import read_feed
 from toolyard.protocol.access import ApprovalState
 from toolyard.protocol.envelope import ErrorCode, Reason, list_causes
 from toolyard.protocol.json import JsonObject

@@ -19,10 +19,10 @@ from toolyard.cli.records import (
     unknown_record,
 )
 from toolyard.cli.table import Row, state_cell
+from toolyard.engine.background.schedule_time import normalize_time
+from toolyard.engine.background.schedules import BLOCKED, LATE, LATE_TEXTS, PROPOSED
 from toolyard.engine.clock import SystemClock
 from toolyard.engine.ownership import is_owned
-from toolyard.engine.schedule_time import normalize_time
-from toolyard.engine.schedules import BLOCKED, LATE, LATE_TEXTS, PROPOSED
 from toolyard.errors import ToolyardError, UsageError
 from toolyard.own_command import OwnCommand
 from toolyard.protocol.json import JsonObject

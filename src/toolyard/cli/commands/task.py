@@ -22,7 +22,7 @@ from toolyard.cli.records import (
     unknown_record,
 )
 from toolyard.cli.table import Row, state_cell
-from toolyard.engine.tasks import repeat_arguments
+from toolyard.engine.background.tasks import repeat_arguments
 from toolyard.errors import UsageError
 from toolyard.protocol.records.task_record import KIND, Task, TaskState, write_result
 from toolyard.protocol.store import Query

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Final, Protocol
 
-from toolyard.engine.idempotency import StoredResponse
-from toolyard.engine.turns import REPEATED_S
+from toolyard.engine.chats.idempotency import StoredResponse
+from toolyard.engine.chats.turns import REPEATED_S
 from toolyard.gateway.chat_ports import PendingApproval
 from toolyard.gateway.chat_request import CHAT_HEADER
 from toolyard.gateway.faults import ChatFailed, ChatFault

@@ -3,8 +3,8 @@
 A keeper is asked twice, and the turn waits for it: before calls with effects begin, and before anybody reads the end.
 What it could not store is not lost to those who read the log now.
 
-``RepeatKeeper`` stores what has run under the fingerprint of the request (``engine.turns``), ``AnswerKeeper`` the
-answer under the key of an idempotent request (``engine.idempotency``).
+``RepeatKeeper`` stores what has run under the fingerprint of the request (``engine.chats.turns``), ``AnswerKeeper`` the
+answer under the key of an idempotent request (``engine.chats.idempotency``).
 """
 
 from collections.abc import Awaitable, Callable
@@ -12,8 +12,8 @@ from dataclasses import replace
 from typing import Protocol, TypeVar
 from uuid import uuid4
 
-from toolyard.engine.idempotency import Started, StoredResponse
-from toolyard.engine.turns import StoredRound, StoredTurn, Turns, TurnState
+from toolyard.engine.chats.idempotency import Started, StoredResponse
+from toolyard.engine.chats.turns import StoredRound, StoredTurn, Turns, TurnState
 from toolyard.gateway.faults import ChatFault
 from toolyard.gateway.turns.rendering import Rendering, render_whole
 from toolyard.gateway.turns.turn import Turn

@@ -33,7 +33,8 @@ To continue is to begin a turn with the replies and results of the one before, s
 runs, every repetition joins it: its request is known to be one that clients repeat. So is any in which a tool has
 begun: some clients give up a stream, and ask for the same without one while the first request still looks alive. Where
 no tool has run there is nothing to repeat: whoever would join an ended log or continue simply begins. A repeat with the
-key of an idempotent request always joins; once the log has ended it gets the stored answer (``engine.idempotency``).
+key of an idempotent request always joins; once the log has ended it gets the stored answer (see
+``engine.chats.idempotency``).
 
 A turn without a reader goes on for its patience, and is then told to leave. While the slowest reader is ``MAX_BEHIND``
 bytes behind, the turn pauses. Of one streamed log the last ``MAX_LOG`` bytes are kept, and of all logs ``MAX_LOGS`` and
@@ -53,7 +54,7 @@ from itertools import islice
 from types import TracebackType
 from typing import Final, NamedTuple
 
-from toolyard.engine.turns import REPEATED_S
+from toolyard.engine.chats.turns import REPEATED_S
 from toolyard.gateway.chat_ports import PendingApproval
 from toolyard.gateway.reply.chunks import Chunk, Head
 from toolyard.gateway.sse import END, event_of

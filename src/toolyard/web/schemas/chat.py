@@ -1,4 +1,4 @@
-"""Schemas of chat: OpenAI's chat completions and Responses, Anthropic's Messages, and what Toolyard adds.
+"""Schemas of chat that several routes share, or that FastAPI does not find by itself: requests, chunks and errors.
 
 They have what Toolyard reads or writes. What a provider or a client adds to it is passed on, so most models are open.
 """
@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field
 from toolyard.gateway.turns.display import Show
 from toolyard.protocol.records.assistant_record import Mode
 from toolyard.settings import OfferMode
-from toolyard.web.schemas.common import MessageFields, OpenModel, StrictModel
+from toolyard.web.schemas.common import OpenModel, StrictModel
 
 
 class FunctionCall(BaseModel):
@@ -66,21 +66,6 @@ class ChatUsage(OpenModel):
     total_tokens: int = 0
 
 
-class ChatChoice(OpenModel):
-    index: int
-    message: ChatMessage
-    finish_reason: str | None = None
-
-
-class ChatCompletion(OpenModel):
-    id: str
-    object: str
-    created: int
-    model: str
-    choices: list[ChatChoice]
-    usage: ChatUsage | None = None
-
-
 class FunctionCallDelta(BaseModel):
     name: str = ""
     arguments: str = ""
@@ -132,52 +117,6 @@ class InterruptRequest(StrictModel):
     chat: Annotated[str, Field(description="The id of the chat to stop.")] = ""
 
 
-class InterruptResult(BaseModel):
-    status: Literal["success"]
-    message: str
-
-
-class ChatOffer(BaseModel):
-    mode: OfferMode
-    tools: list[str]
-    tokens: int
-    left_out: list[str]
-
-
-class ChatRound(BaseModel):
-    sent: Annotated[Any, Field(description="The request to the model; as a text if it was cut.")]
-
-
-class ChatWork(BaseModel):
-    round: int
-    tool: str
-    state: str
-    text: str
-
-
-class ChatDetail(BaseModel):
-    id: str
-    model: str
-    started: float
-    state: str
-    error: str | None
-    offer: ChatOffer
-    unfilled: Annotated[list[str], Field(description="The names of placeholders in its prompt that nothing fills.")]
-    rounds: list[ChatRound]
-    work: list[ChatWork]
-    cursor: Annotated[int | None, Field(description="The newest event of its stream; null if it cannot be followed.")]
-
-
-class Model(OpenModel):
-    id: str
-
-
-class ModelList(BaseModel):
-    object: Literal["list"]
-    data: list[Model]
-    unavailable: list[str] = Field(description="Providers that did not answer when they were asked for their models")
-
-
 class ConversationName(OpenModel):
     id: str
 
@@ -192,54 +131,6 @@ class ResponsesRequest(OpenModel):
     previous_response_id: str | None = None
     conversation: Annotated[str | ConversationName | None, Field(description="An id, or an object with it.")] = None
     tools: list[dict[str, Any]] | None = None
-
-
-class ResponseUsage(OpenModel):
-    input_tokens: int
-    output_tokens: int
-    total_tokens: int
-
-
-class ResponseObject(OpenModel):
-    id: str
-    object: Literal["response"]
-    created_at: int
-    status: str
-    model: str
-    output: list[dict[str, Any]]
-    usage: ResponseUsage | None = None
-
-
-class DeletedResponse(BaseModel):
-    id: str
-    object: Literal["response"]
-    deleted: bool
-
-
-class InputItemList(BaseModel):
-    object: Literal["list"]
-    data: list[dict[str, Any]]
-    first_id: str | None
-    last_id: str | None
-    has_more: bool
-
-
-class Estimate(BaseModel):
-    estimate: Annotated[bool, Field(description="The number was not counted by the provider.")]
-
-
-class InputTokens(BaseModel):
-    object: Literal["response.input_tokens"]
-    input_tokens: int
-    toolyard: Estimate
-
-
-class CompactedResponse(BaseModel):
-    id: str
-    object: Literal["response.compaction"]
-    created_at: int
-    output: list[dict[str, Any]]
-    usage: ResponseUsage
 
 
 class MessageBlock(OpenModel):
@@ -261,26 +152,6 @@ class MessagesBody(OpenModel):
     toolyard: ToolyardOptions | None = None
 
 
-class MessagesUsage(OpenModel):
-    input_tokens: int
-    output_tokens: int
-
-
-class MessagesAnswer(OpenModel):
-    id: str
-    type: Literal["message"]
-    role: Literal["assistant"]
-    model: str
-    content: list[MessageBlock]
-    stop_reason: str | None
-    stop_sequence: str | None
-    usage: MessagesUsage
-
-
-class TokenCount(BaseModel):
-    input_tokens: int
-
-
 class MessagesFault(OpenModel):
     type: str
     message: str
@@ -290,59 +161,3 @@ class MessagesError(BaseModel):
     type: Literal["error"]
     error: MessagesFault
     request_id: str = ""
-
-
-class MessagesModel(BaseModel):
-    type: Literal["model"]
-    id: str
-    display_name: str
-    created_at: str
-
-
-class MessagesModelList(BaseModel):
-    data: list[MessagesModel]
-    has_more: bool
-    first_id: str | None
-    last_id: str | None
-
-
-class PromptRow(BaseModel):
-    name: Annotated[str, Field(description="System messages name it as {{NAME}}.")]
-    kind: Annotated[
-        Literal["prompt", "variable", "agent", "toolbox"],
-        Field(description="A prompt file or a variable; agent and toolbox: of a VCPToolBox installation."),
-    ]
-    place: Annotated[str, Field(description="The file that it stands in.")]
-    text: Annotated[str, Field(description="Its text as it is written, cut after 2,000 characters.")]
-    characters: Annotated[int, Field(description="The length of the whole text.")]
-    description: str
-    model: Annotated[str | None, Field(description="Of an assistant: its model, or empty. Null: it is none.")]
-
-
-class PromptProblemRow(MessageFields):
-    place: str
-
-
-class UnfilledName(BaseModel):
-    name: str
-    requests: Annotated[int, Field(description="The requests whose system messages had it, since the server started.")]
-
-
-class PromptList(BaseModel):
-    folders: Annotated[list[str], Field(description="Where prompt files are looked for.")]
-    installation: Annotated[str | None, Field(description="The VCPToolBox installation whose prompts are used.")]
-    data: list[PromptRow]
-    problems: list[PromptProblemRow]
-    unfilled: Annotated[list[UnfilledName], Field(description="Names in system messages that nothing fills.")]
-
-
-class PromptDraft(StrictModel):
-    text: Annotated[str, Field(max_length=1_000_000, description="A system message.")]
-    model: Annotated[str, Field(max_length=200, description="The model that it would be for.")] = ""
-
-
-class FilledText(BaseModel):
-    text: Annotated[str, Field(description="The system message as the model would get it.")]
-    characters: int
-    unfilled: Annotated[list[str], Field(description="Names in it that nothing fills.")]
-    lists_tools: Annotated[bool, Field(description="Whether it lists tools, so that none are offered besides.")]

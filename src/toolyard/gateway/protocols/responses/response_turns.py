@@ -4,7 +4,7 @@ A response is a rendering of the log of one turn, from its beginning or from whe
 approval. It is stored once somebody has its end: the client that reads it, or, of one in the background, this module,
 which listens to its log. What the client sends next waits for that.
 
-A background response whose host has died is continued from the calls that are stored (``engine.turns``), once.
+A background response whose host has died is continued from the calls that are stored (``engine.chats.turns``), once.
 """
 
 import asyncio
@@ -16,9 +16,9 @@ from typing import Final
 from uuid import uuid4
 
 from toolyard.engine.approvals import Approvals
+from toolyard.engine.chats.responses import MAX_CHAIN, OPEN, KeptResponse, KeptResponses, ResponseState
 from toolyard.engine.clock import Clock
 from toolyard.engine.ownership import IsAlive, is_owner_alive
-from toolyard.engine.responses import MAX_CHAIN, OPEN, KeptResponse, KeptResponses, ResponseState
 from toolyard.gateway.chat_request import EXTENSION, OFFER_HEADER, ClientRequest
 from toolyard.gateway.chats import Chat
 from toolyard.gateway.faults import ChatFailed, ChatFault, bad_request
@@ -37,12 +37,7 @@ from toolyard.gateway.protocols.responses.client_request import (
     strip_chat_headers,
 )
 from toolyard.gateway.protocols.responses.forwarded import pass_on
-from toolyard.gateway.protocols.responses.input_items import (
-    COMPACTION_TRIGGER,
-    approval_of,
-    list_items,
-    response_of,
-)
+from toolyard.gateway.protocols.responses.input_items import COMPACTION_TRIGGER, approval_of, list_items, response_of
 from toolyard.gateway.protocols.responses.rendering import ResponsesRendering, first_response_id, response_id
 from toolyard.gateway.turns.display import Show
 from toolyard.gateway.turns.rendering import ClientAnswer, render_failure

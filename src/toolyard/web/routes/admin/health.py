@@ -3,12 +3,13 @@
 from http import HTTPStatus
 
 from fastapi import Request, Response
+from pydantic import BaseModel
 
 from toolyard.config import Config
 from toolyard.engine.approvals import ANSWER_S
+from toolyard.engine.background.schedules import GRACE_S as SCHEDULE_GRACE_S
+from toolyard.engine.background.tasks import MAX_EXPECTED
 from toolyard.engine.clock import Clock
-from toolyard.engine.schedules import GRACE_S as SCHEDULE_GRACE_S
-from toolyard.engine.tasks import MAX_EXPECTED
 from toolyard.gateway import sse
 from toolyard.gateway.providers import answer as provider_answer
 from toolyard.gateway.providers import forwarded_answer, upstream
@@ -29,7 +30,6 @@ from toolyard.tools.search_report import TIME_CAP_S
 from toolyard.web import feed
 from toolyard.web.answers import json_response
 from toolyard.web.routing import Routes
-from toolyard.web.schemas.common import Health
 from toolyard.web.schemas.common import Readiness as ReadinessBody
 from toolyard.web.security import access, keys, request_body, sessions
 from toolyard.web.security.scope import PUBLIC, Scope
@@ -38,6 +38,12 @@ from toolyard.web.server.health import GRACE_S, Drain, Readiness
 from toolyard.web.server.metrics import Metrics
 from toolyard.workspace.text_reader import SMALL_FILE
 from toolyard.yard.yard import Yard
+
+
+class Health(BaseModel):
+    status: str
+    version: str
+
 
 _OPEN: JsonObject = {"security": []}
 _TEXT: JsonObject = {"text/plain": {"schema": {"type": "string"}}}

@@ -9,17 +9,18 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from pathlib import Path
 from secrets import token_hex
-from typing import Any
+from typing import Annotated, Any
 
 from fastapi import Request, Response
+from pydantic import BaseModel, Field
 
 from toolyard.config import FILE_NAME, Config
 from toolyard.errors import ConfigError, StorageError, StorageUnwritable
 from toolyard.message import Message, replace_in_message
 from toolyard.protocol.json import JsonObject
 from toolyard.storage.backup_archive import report_full_disk
+from toolyard.storage.backup_restore import BackupContents as Contents
 from toolyard.storage.backup_restore import (
-    BackupContents,
     PreparedRestore,
     cancel_scheduled,
     find_scheduled,
@@ -30,12 +31,33 @@ from toolyard.storage.backup_restore import (
 from toolyard.web.answers import json_response
 from toolyard.web.refusal import Refusal, bad_request, not_found
 from toolyard.web.routing import Routes
-from toolyard.web.schemas.admin import BackupConfirmation, PendingRestore, StagedBackup
-from toolyard.web.schemas.common import OkResponse
+from toolyard.web.schemas.common import OkResponse, StrictModel
 from toolyard.web.security.owner_key import OWNER_KEY_FILE, read_owner_key
 from toolyard.web.settings.live_settings import format_serve_command
 from toolyard.web.settings.settings_change import reload_config
 from toolyard.yard.yard import Yard
+
+
+class BackupContents(BaseModel):
+    files: list[str]
+    plugins: list[str]
+    counts: Annotated[dict[str, int], Field(description="Records by kind, and events.")]
+    bytes: int
+    fingerprint: Annotated[str, Field(description="Of the archive.")]
+
+
+class StagedBackup(BackupContents):
+    staged: str
+
+
+class BackupConfirmation(StrictModel):
+    fingerprint: Annotated[str, Field(max_length=200, description="Of the backup that was shown.")]
+
+
+class PendingRestore(BaseModel):
+    waiting: BackupContents | None
+    command: Annotated[str, Field(description="The command that starts the server again.")]
+
 
 _MAX_READ = 2**20
 _BODY: JsonObject = {
@@ -139,7 +161,7 @@ def _require_bounded(file: Path) -> None:
         raise ConfigError(Message("{file} is larger than {value} MiB", file=file, value=_MAX_READ >> 20))
 
 
-def _contents_to_json(contents: BackupContents) -> dict[str, Any]:
+def _contents_to_json(contents: Contents) -> dict[str, Any]:
     return {
         "files": list(contents.names),
         "plugins": list(contents.plugins),
@@ -149,7 +171,7 @@ def _contents_to_json(contents: BackupContents) -> dict[str, Any]:
     }
 
 
-def _pending_to_json(config: Config, contents: BackupContents | None) -> dict[str, Any]:
+def _pending_to_json(config: Config, contents: Contents | None) -> dict[str, Any]:
     waiting = _contents_to_json(contents) if contents else None
     return {"waiting": waiting, "command": format_serve_command(config)}
 

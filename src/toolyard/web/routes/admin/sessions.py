@@ -16,37 +16,85 @@ from dataclasses import replace
 from functools import cache, partial
 from http import HTTPStatus
 from pathlib import Path
-from typing import Any, cast
+from typing import Annotated, Any, cast
 from urllib.parse import parse_qs, quote, urlencode
 
 from fastapi import Request, Response
+from pydantic import BaseModel, Field
 
 from toolyard.engine.clock import Clock
 from toolyard.message import Message
 from toolyard.own_command import FOR_DEFAULT_HOME, OwnCommand
 from toolyard.protocol.json import JsonObject
+from toolyard.settings import OfferMode
 from toolyard.web.answers import CurrentPrincipal, json_response
 from toolyard.web.feed import Feed
 from toolyard.web.qr_matrix import make_qr_matrix
 from toolyard.web.refusal import Refusal, not_found
 from toolyard.web.routes.calls.audit import add_audit_detail
 from toolyard.web.routing import Audited, Routes
-from toolyard.web.schemas.admin import LoginLinks, NewLoginLinks
-from toolyard.web.schemas.common import (
-    ChangedRecord,
-    CreatedKey,
-    KeyList,
-    NewKey,
-    OkResponse,
-    SessionInfo,
-    SocketTicket,
-)
+from toolyard.web.schemas.common import ChangedRecord, OkResponse, StrictModel
 from toolyard.web.security.access import LINK_S, TICKET_S, Access
 from toolyard.web.security.keys import OWNER, Keys
 from toolyard.web.security.middleware import REQUEST_HEAD
 from toolyard.web.security.request_head import RequestHead
-from toolyard.web.security.scope import ANY_KEY, EVENT_SCOPES, PRINCIPAL, PUBLIC, Principal
+from toolyard.web.security.scope import ANY_KEY, EVENT_SCOPES, PRINCIPAL, PUBLIC, Principal, Scope
 from toolyard.web.security.sessions import SESSION_S
+
+
+class NewLoginLinks(StrictModel):
+    key: Annotated[
+        str, Field(max_length=100, description="The id of the key to sign in with; empty: the key of this request.")
+    ] = ""
+
+
+class LoginLinks(BaseModel):
+    url: Annotated[str, Field(description="For a browser on the machine of the server.")]
+    remote_url: Annotated[str | None, Field(description="For other machines; null if they cannot reach the server.")]
+    remote_qr: Annotated[
+        list[str] | None,
+        Field(description="`remote_url` as a QR code with its border: a text for each row, `1` is dark and `0` light."),
+    ]
+    expires_in: Annotated[int, Field(description="Seconds.")]
+
+
+class NewKey(StrictModel):
+    name: Annotated[str, Field(min_length=1, max_length=100)]
+    scopes: Annotated[list[Scope], Field(min_length=1)]
+    offer: Annotated[OfferMode | None, Field(description="How tools are offered in its chats; null: the setting.")] = (
+        None
+    )
+
+
+class KeySummary(BaseModel):
+    id: str
+    name: str
+    scopes: list[Scope]
+    created: float
+    offer: OfferMode | None
+
+
+class KeyList(BaseModel):
+    data: list[KeySummary]
+
+
+class CreatedKey(KeySummary):
+    key: Annotated[str, Field(description="The secret. It is not stored and cannot be shown again.")]
+
+
+class SessionInfo(BaseModel):
+    key: str
+    scopes: list[Scope]
+    csrf: Annotated[str, Field(description="The value for X-CSRF-Token; empty when a key was sent.")]
+    cursor: Annotated[
+        int | None, Field(description="The number of the newest event; null for a key without access to events.")
+    ]
+
+
+class SocketTicket(BaseModel):
+    ticket: str
+    expires_in: int
+
 
 _SIGNS = "/?&=%~+,:@!$'()*"  # beside letters, digits and - . _
 _OURS = re.compile(rf"/(?![/\\])[\w\-.{re.escape(_SIGNS)}]*")

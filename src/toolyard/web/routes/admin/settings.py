@@ -8,10 +8,11 @@ import asyncio
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from http import HTTPStatus
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import orjson
 from fastapi import Query, Request, Response
+from pydantic import BaseModel, Field
 
 from toolyard.config import FILE_NAME, Config
 from toolyard.errors import ConfigError
@@ -24,7 +25,8 @@ from toolyard.web.answers import json_response
 from toolyard.web.refusal import Refusal, error_body
 from toolyard.web.routes.calls.audit import add_audit_detail
 from toolyard.web.routing import Audited, Routes
-from toolyard.web.schemas.admin import NewSettings, NewValues, SettingProblems, SettingsChangeResult, SettingsDetail
+from toolyard.web.schemas.common import StrictModel
+from toolyard.web.schemas.settings import SettingProblem, SettingProblems, SettingValue
 from toolyard.web.settings.live_settings import SettingsReloader, format_serve_command
 from toolyard.web.settings.settings_change import (
     SettingsChange,
@@ -42,6 +44,61 @@ from toolyard.web.settings.settings_file import (
     unmask_file,
 )
 from toolyard.yard.yard import Yard
+
+
+class SettingRow(BaseModel):
+    name: str
+    value: SettingValue
+    default: SettingValue
+    source: Literal["default", "file", "env"]
+    variable: Annotated[str, Field(description="The environment variable that sets it, or empty.")]
+    variables: Annotated[list[str], Field(description="The environment variables that can set it.")]
+    set: bool
+    secret: bool
+    live: Annotated[bool, Field(description="Whether a change takes effect at once; else after a restart.")]
+    holds: Annotated[bool, Field(description="Whether this value is in effect.")]
+    title: Annotated[str, Field(description="Its name for people.")]
+    title_zh: Annotated[str, Field(description="In Chinese, or as `title` if there is no translation.")]
+    description: str
+    description_zh: Annotated[str, Field(description="In Chinese, or as `description` if there is no translation.")]
+    kind: Literal["text", "number", "bool", "list", "choice", "table"]
+    choices: list[str]
+    group: Annotated[str, Field(description="The `id` of one of `groups`.")]
+
+
+class SettingGroup(BaseModel):
+    id: str
+    title: str
+    title_zh: Annotated[str, Field(description="In Chinese, or as `title` if there is no translation.")]
+
+
+class SettingsDetail(BaseModel):
+    file: str
+    text: str
+    restart_command: Annotated[str, Field(description="The command that starts this server again.")]
+    groups: Annotated[list[SettingGroup], Field(description="In the order in which a page shows them.")]
+    settings: list[SettingRow]
+    problems: list[SettingProblem]
+
+
+class NewSettings(StrictModel):
+    text: Annotated[str, Field(max_length=262_144, description="The whole file; `[masked]` keeps the stored value.")]
+    before: Annotated[str, Field(max_length=262_144, description="`text` as it was read.")]
+
+
+class NewValues(StrictModel):
+    values: Annotated[
+        dict[str, SettingValue], Field(min_length=1, max_length=100, description="null removes a setting.")
+    ]
+
+
+class SettingsChangeResult(BaseModel):
+    now: Annotated[list[str], Field(description="Changed settings that are in effect.")]
+    after_restart: Annotated[list[str], Field(description="Changed settings that take effect after a restart.")]
+    text: str
+    diff: str
+    written: bool
+
 
 _RESPONSES: dict[int | str, dict[str, Any]] = {
     200: {"model": SettingsChangeResult},

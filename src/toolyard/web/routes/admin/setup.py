@@ -6,9 +6,10 @@ key only to the origin it was stored for (S-72).
 
 import asyncio
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Annotated, Any, Final, Literal
 
 from fastapi import Response
+from pydantic import BaseModel, Field
 
 from toolyard.config import Config
 from toolyard.engine.clock import Clock
@@ -17,14 +18,14 @@ from toolyard.gateway.providers.probe import probe
 from toolyard.message import Message, to_fields
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.mask import Mask
-from toolyard.provider_settings import ProviderOptions
+from toolyard.provider_settings import ProviderOptions, ProviderProtocol
 from toolyard.settings import SETTINGS
 from toolyard.web.answers import json_response
 from toolyard.web.refusal import bad_request, not_found
 from toolyard.web.routes.admin.settings import problems_response
 from toolyard.web.routing import Routes
-from toolyard.web.schemas.admin import SettingProblems, UpstreamTest, UpstreamTestResult
-from toolyard.web.schemas.common import OkResponse
+from toolyard.web.schemas.common import Code, OkResponse, Params, StrictModel
+from toolyard.web.schemas.settings import SettingProblems, SettingValue
 from toolyard.web.settings.live_settings import SettingsReloader
 from toolyard.web.settings.settings_change import (
     change_settings,
@@ -36,6 +37,40 @@ from toolyard.web.settings.settings_change import (
 from toolyard.web.settings.settings_file import collect_texts, set_values
 from toolyard.workspace.home_folder import StateFile
 from toolyard.yard.yard import Yard
+
+
+class UpstreamTest(StrictModel):
+    url: Annotated[str, Field(max_length=2000, description="Empty: the stored one.")] = ""
+    key: Annotated[
+        str, Field(max_length=2000, description="Empty: the stored one, if it was stored for the same origin.")
+    ] = ""
+    values: Annotated[
+        dict[str, SettingValue],
+        Field(max_length=100, description="Changes as for `PATCH /v1/settings`, which are tested instead of stored."),
+    ] = Field(default_factory=dict)
+    name: Annotated[
+        str | None,
+        Field(max_length=200, description="The provider to test, of the settings with `values`; empty: the default."),
+    ] = None
+
+
+class UpstreamTestResult(BaseModel):
+    ok: bool
+    url: str
+    key: Literal["given", "stored", "none"]
+    models: list[str]
+    protocol: Annotated[
+        ProviderProtocol | None, Field(description="The protocol that it speaks; null if that cannot be said.")
+    ]
+    error: str
+    error_code: Code = ""
+    error_params: Params
+    hint: Annotated[str, Field(description="What to do about the error.")]
+    hint_code: Code = ""
+    hint_params: Params
+    status: Annotated[int | None, Field(description="The HTTP status of the provider; null without an answer.")]
+    ms: float
+
 
 _PARSE_URL = next(setting.parse for setting in SETTINGS if setting.name == "upstream_url")
 

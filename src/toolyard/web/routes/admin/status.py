@@ -10,9 +10,10 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from secrets import token_hex
-from typing import IO, Any
+from typing import IO, Annotated, Any, Literal
 
 from fastapi import Response
+from pydantic import BaseModel, Field
 from starlette.responses import StreamingResponse
 
 from toolyard.config import Config
@@ -23,6 +24,7 @@ from toolyard.engine.clock import Clock
 from toolyard.errors import StorageError
 from toolyard.gateway.chats import Chat
 from toolyard.message import Message, to_fields
+from toolyard.protocol.access import ConfinementLevel
 from toolyard.protocol.json import Json, JsonObject
 from toolyard.protocol.tool import ToolSpec
 from toolyard.storage.backup_archive import back_up
@@ -33,11 +35,91 @@ from toolyard.web.feed import Feed
 from toolyard.web.routes.admin.setup import is_first_run
 from toolyard.web.routes.plugins.plugin_details import to_row_json
 from toolyard.web.routing import Routes
-from toolyard.web.schemas.admin import CheckRows, Status
+from toolyard.web.schemas.common import Code, MessageFields, Params
 from toolyard.web.server.health import Drain, StateCheck
 from toolyard.web.settings.live_settings import SettingsReloader
 from toolyard.web.settings.settings_change import upstream_url
 from toolyard.yard.yard import Yard
+
+
+class DatabaseStatus(BaseModel):
+    kind: Literal["sqlite", "postgres"]
+    ok: bool
+    problem: str
+    problem_code: Code = ""
+    problem_params: Params
+    bytes: Annotated[int | None, Field(description="The size of the file; null for PostgreSQL.")]
+
+
+class DiskStatus(BaseModel):
+    free: int
+    total: int
+
+
+class QueueStatus(BaseModel):
+    waiting: int
+    running: int
+    requests: int
+
+
+class EventStatus(BaseModel):
+    newest: int
+    lag: int
+
+
+class ProviderContact(BaseModel):
+    answered: Annotated[float | None, Field(description="When it last answered.")]
+    failed: Annotated[float | None, Field(description="When it last failed.")]
+    error: Annotated[str, Field(description="The last failure.")]
+    error_code: Code = ""
+    error_params: Params
+
+
+class UpstreamStatus(BaseModel):
+    url: str | None
+    others: list[str]
+    contacts: Annotated[dict[str, ProviderContact], Field(description="By the name of the provider.")]
+
+
+class PluginStatus(BaseModel):
+    by_state: dict[str, int]
+
+
+class McpStatus(PluginStatus):
+    crashes: int
+
+
+class Status(BaseModel):
+    version: str
+    started: float
+    home: str
+    project: str
+    database: DatabaseStatus
+    disk: DiskStatus
+    queue: QueueStatus
+    events: EventStatus
+    websockets: int
+    upstream: UpstreamStatus
+    plugins: PluginStatus
+    mcp: McpStatus
+    confinement: ConfinementLevel
+    memory_bytes: int
+    first_run: bool
+    time_zone: Annotated[str, Field(description="The zone of times without an offset, such as those of schedules.")]
+    home_option: Annotated[str, Field(description="What commands need to reach this home: ` --home DIR`, or empty.")]
+
+
+class CheckRow(MessageFields):
+    name: str
+    level: Literal["ok", "missing_config", "warn", "fail"]
+    fix: str
+    fix_code: Code = ""
+    fix_params: Params
+
+
+class CheckRows(BaseModel):
+    data: list[CheckRow]
+
 
 _STATE_S = 2.0
 _MAX_NAMED = 20  # names in a check

@@ -7,10 +7,11 @@ Bounded: ``TIMEOUT_S``, and ``MAX_BYTES`` of hunks.
 
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import Annotated, Final
+from typing import Annotated, Final, Literal
 from uuid import uuid4
 
 from fastapi import Query, Response
+from pydantic import BaseModel, Field
 
 from toolyard.engine.cancellation import CancelScope
 from toolyard.engine.clock import Clock
@@ -25,27 +26,70 @@ from toolyard.protocol.store import PageCursor
 from toolyard.protocol.tool import Result, ToolCall, ToolSpec, fold_name, split_batch
 from toolyard.tools.file_changer import ChangingTool
 from toolyard.tools.worker_thread import in_thread
-from toolyard.web.answers import (
-    After,
-    CurrentPrincipal,
-    Limit,
-    json_response,
-    page_response,
-    require_admin_for_masked,
-)
+from toolyard.web.answers import After, CurrentPrincipal, Limit, json_response, page_response, require_admin_for_masked
 from toolyard.web.refusal import Refusal, not_found
 from toolyard.web.routing import Routes
-from toolyard.web.schemas.records import (
-    AnsweredApproval,
-    ApprovalDecision,
-    ApprovalDetail,
-    ApprovalPage,
-    BulkDecision,
-    BulkDecisionResult,
-    RevealedArguments,
-)
+from toolyard.web.schemas.common import Code, Params, StrictModel
+from toolyard.web.schemas.records import PatchHunk, RevealedArguments, page_model, record_model
 from toolyard.web.security.scope import Principal, Scope
 from toolyard.yard.yard import Yard
+
+
+class ApprovalDecision(StrictModel):
+    always: bool = False
+    for_: Annotated[
+        Literal["once", "chat", "always"],
+        Field(alias="for", description="`always` adds a rule; `chat` adds one for this chat, until a restart."),
+    ] = "once"
+    reason: Annotated[str, Field(max_length=2000)] = ""
+
+
+class BulkDecision(StrictModel):
+    ids: Annotated[list[str], Field(min_length=1, max_length=100)]
+    effect: Literal["allow", "deny"]
+    reason: Annotated[str, Field(max_length=2000)] = ""
+
+
+class BulkDecisionRow(BaseModel):
+    id: str
+    state: str
+    ok: Annotated[bool, Field(description="False when another answer came first.")]
+
+
+class BulkDecisionResult(BaseModel):
+    data: list[BulkDecisionRow]
+
+
+class AnsweredApproval(BaseModel):
+    id: str
+    state: str
+
+
+class PatchedFile(BaseModel):
+    path: str
+    operation: str
+    from_: Annotated[str, Field(alias="from", description="The earlier path of a moved file.")] = ""
+    structured_patch: list[PatchHunk]
+
+
+class _ApprovalDetails(StrictModel):
+    command_line: Annotated[list[str] | None, Field(description="The command of a plugin.")]
+    patch: Annotated[list[PatchedFile] | None, Field(description="A preview of its changes, while it waits.")]
+    patch_problem: str
+    patch_problem_code: Code = ""
+    patch_problem_params: Params
+    excerpt: Annotated[str, Field(description="The last user message of its chat.")]
+
+
+class _ApprovalSummary(StrictModel):
+    summary: Annotated[str, Field(description="The beginning of its arguments.")]
+    arguments_bytes: int
+
+
+ApprovalDetail = record_model("ApprovalDetail", Approval, _ApprovalDetails)
+
+
+ApprovalPage = page_model("ApprovalPage", record_model("ApprovalRow", Approval, _ApprovalSummary, without="arguments"))
 
 
 def router(yard: Yard, clock: Clock, chat: Chat | None) -> Routes:

@@ -11,15 +11,18 @@ from typing import Annotated, Any, Final, Literal
 from fastapi import Query, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from toolyard.engine.audit import Audit, AuditFilter
+from toolyard.engine.history.audit import Audit, AuditFilter
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.records.audit_record import AuditEntry
 from toolyard.protocol.store import read_text
 from toolyard.web.answers import After, Limit, page_response
 from toolyard.web.routing import Route, Routes
-from toolyard.web.schemas.records import AuditPage
+from toolyard.web.schemas.records import page_model, record_model
 from toolyard.web.security.scope import PRINCIPAL, Principal
 from toolyard.yard.yard import Yard
+
+AuditPage = page_model("AuditPage", record_model("AuditRow", AuditEntry))
+
 
 _Name = Annotated[str | None, Query(max_length=200)]
 

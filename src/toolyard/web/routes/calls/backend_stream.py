@@ -16,8 +16,8 @@ from fastapi import Header, Query, Response, WebSocket
 from fastapi.responses import StreamingResponse
 from starlette.websockets import WebSocketDisconnect
 
-from toolyard.engine.backend_messages import BackendMessage, BackendStream
 from toolyard.engine.clock import Clock
+from toolyard.engine.history.backend_messages import BackendMessage, BackendStream
 from toolyard.message import Message
 from toolyard.protocol.json import JsonObject, json_bytes
 from toolyard.web.answers import CurrentPrincipal

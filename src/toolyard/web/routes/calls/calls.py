@@ -7,8 +7,8 @@ from fastapi import Query, Response
 from pydantic import BaseModel, Field
 
 from toolyard.engine.clock import Clock
+from toolyard.engine.history.statistics import compute_statistics
 from toolyard.engine.rules import find_commands
-from toolyard.engine.statistics import compute_statistics
 from toolyard.message import Message
 from toolyard.protocol.access import ApprovalState, DecisionReason
 from toolyard.protocol.content import CONTENT_KEYS
@@ -19,21 +19,20 @@ from toolyard.protocol.records.call_record import CallRecord, CallState
 from toolyard.protocol.records.task_record import Task
 from toolyard.protocol.store import PageCursor
 from toolyard.protocol.store import Query as RecordQuery
-from toolyard.web.answers import (
-    After,
-    CurrentPrincipal,
-    Limit,
-    json_response,
-    page_response,
-    require_owner,
-)
+from toolyard.web.answers import After, CurrentPrincipal, Limit, json_response, page_response, require_owner
 from toolyard.web.refusal import Refusal, not_found
 from toolyard.web.routing import Routes
-from toolyard.web.schemas.common import CallError, ChangedRecord, Envelope, StoredAction, StrictModel, UndoneCall
+from toolyard.web.schemas.common import CallError, ChangedRecord, Envelope, StoredAction, StrictModel
 from toolyard.web.schemas.records import extend_model, page_model, record_model
 from toolyard.web.security.scope import Principal, Scope
 from toolyard.workspace.changes.file_versions import FileVersion
 from toolyard.yard.yard import Yard
+
+
+class UndoneCall(ChangedRecord):
+    restored: Annotated[list[str], Field(description="The paths that are as before the call again.")]
+    deleted: Annotated[list[str], Field(description="The paths of the files and folders that the call had created.")]
+
 
 _DAY_S = 86_400.0
 _PLAYED = ("image", "audio", "video")

@@ -11,7 +11,7 @@ from typing import Final
 from fastapi import WebSocket
 
 from toolyard.dialects import vcp_messages
-from toolyard.engine.tasks import PUSH_AGAIN
+from toolyard.engine.background.tasks import PUSH_AGAIN
 from toolyard.protocol.json import JsonObject, json_bytes
 from toolyard.protocol.manifests.manifest import Push
 from toolyard.web.feed import ClientEvent, Feed, Follower

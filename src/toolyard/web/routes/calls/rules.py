@@ -1,15 +1,17 @@
 """``/v1/approvals/rules``, their ``/preview`` on past calls, and ``/v1/approvals/test``."""
 
 from http import HTTPStatus
-from typing import Annotated, Final
+from typing import Annotated, Any, Final, Literal
 
 from fastapi import Query, Response
+from pydantic import Field
 
 from toolyard.engine.rules import MAX_RULE_COMMAND, find_commands, write_exact_arguments
 from toolyard.message import Message
 from toolyard.protocol.access import Effect
 from toolyard.protocol.envelope import Failure
 from toolyard.protocol.json import MAX_VALUES, json_problem
+from toolyard.protocol.records.approval_record import Rule, RuleTarget
 from toolyard.protocol.records.call_record import CallRecord
 from toolyard.protocol.store import PageCursor
 from toolyard.protocol.store import Query as RecordQuery
@@ -17,10 +19,46 @@ from toolyard.protocol.tool import Origin, ToolSpec
 from toolyard.web.answers import CurrentPrincipal, json_response
 from toolyard.web.refusal import bad_request, not_found
 from toolyard.web.routing import Routes
-from toolyard.web.schemas.common import ChangedRecord
-from toolyard.web.schemas.records import NewRule, RuleList, RulePreview, RuleRow, RuleTrial, RuleTrialResult
+from toolyard.web.schemas.common import ChangedRecord, StrictModel
+from toolyard.web.schemas.records import extend_model, record_model
 from toolyard.web.security.scope import Scope
 from toolyard.yard.yard import Yard
+
+
+class _RuleMatches(StrictModel):
+    matched: int
+    looked_at: int
+
+
+RulePreview = extend_model("RulePreview", _RuleMatches, rule=record_model("RuleTarget", RuleTarget))
+
+
+class RuleTrial(StrictModel):
+    tool: Annotated[str, Field(min_length=1, max_length=200)]
+    arguments: dict[str, Any] = Field(default_factory=dict)
+
+
+class NewRule(StrictModel):
+    tool: Annotated[str, Field(min_length=1, max_length=200)]
+    command: Annotated[str, Field(max_length=MAX_RULE_COMMAND, description="Only this command; empty: all.")] = ""
+    effect: Literal["allow", "deny"]
+
+
+RuleRow = record_model("RuleRow", Rule)
+
+
+RuleList = extend_model("RuleList", StrictModel, data=list[RuleRow])  # type: ignore[valid-type]
+
+
+class _RuleTrialVerdict(StrictModel):
+    asks: bool
+    effect: Literal["run", "ask", "deny"]
+    because: str
+    reason: str
+
+
+RuleTrialResult = extend_model("RuleTrialResult", _RuleTrialVerdict, rule=RuleRow | None)
+
 
 MAX_PREVIEWED: Final = 1000
 _PAGE = 200

@@ -4,15 +4,16 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from dataclasses import replace
 from http import HTTPStatus
-from typing import Annotated, Any, cast
+from typing import Annotated, Any, Literal, cast
 
 from fastapi import Query, Request, Response
 from fastapi.exceptions import RequestValidationError
+from pydantic import BaseModel, Field
 
 from toolyard.dialects.vcp_messages import schedule_answer, schedule_refusal
+from toolyard.engine.background.schedule_time import normalize_time, preview_times
+from toolyard.engine.chats.conversations import Conversations
 from toolyard.engine.clock import Clock
-from toolyard.engine.conversations import Conversations
-from toolyard.engine.schedule_time import normalize_time, preview_times
 from toolyard.message import Message, to_fields
 from toolyard.protocol.envelope import Failure
 from toolyard.protocol.json import Json, JsonObject
@@ -33,20 +34,89 @@ from toolyard.web.answers import (
 from toolyard.web.refusal import Refusal, describe_validation_error, not_found
 from toolyard.web.routes.calls.audit import add_audit_detail
 from toolyard.web.routing import Audited, Route, Routes
-from toolyard.web.schemas.common import ChangedRecord
-from toolyard.web.schemas.records import (
-    NewSchedule,
-    RevealedArguments,
-    ScheduleDetail,
-    SchedulePage,
-    SchedulePreview,
-    ScheduleTime,
-    VcpSchedule,
-    VcpScheduleAnswer,
-    VcpScheduleRefusal,
-)
+from toolyard.web.schemas.common import ChangedRecord, Code, Params, StrictModel
+from toolyard.web.schemas.records import MaskedText, RevealedArguments, page_model, record_model
 from toolyard.web.security.scope import Principal, Scope
 from toolyard.yard.yard import Yard
+
+
+class NewSchedule(StrictModel):
+    tool: Annotated[str, Field(min_length=1, max_length=200)]
+    arguments: dict[str, Any] = Field(default_factory=dict)
+    at: Annotated[
+        str, Field(max_length=100, description="YYYY-MM-DD-HH:mm in the configured time zone, or ISO 8601.")
+    ] = ""
+    cron: Annotated[str, Field(max_length=100, description="A cron expression of five fields, instead of `at`.")] = ""
+    maid: Annotated[str | None, Field(max_length=200)] = None
+
+
+class _ScheduleCondition(StrictModel):
+    condition: Annotated[
+        str, Field(description="Its state, or `proposed`, `late`, or `blocked` while an approval is pending.")
+    ]
+    late_s: Annotated[float | None, Field(description="Seconds since its time.")]
+    late_because: Annotated[str | None, Field(description="`no_host`, `busy` or `storage`.")]
+    approval: Annotated[str | None, Field(description="The approval that its run waits for.")]
+
+
+class _ScheduleDetails(_ScheduleCondition):
+    hidden: Annotated[list[MaskedText], Field(description="The masked texts of the arguments.")]
+    chat_kept: Annotated[bool, Field(description="Whether this key has a conversation of that id.")]
+
+
+ScheduleDetail = record_model("ScheduleDetail", Schedule, _ScheduleDetails)
+
+
+SchedulePage = page_model("SchedulePage", record_model("ScheduleRow", Schedule, _ScheduleCondition))
+
+
+class ScheduleTime(StrictModel):
+    at: Annotated[str, Field(max_length=100, description="Phrases too: `tomorrow 9:00`, `in 1 hour`.")] = ""
+    cron: Annotated[str, Field(max_length=100)] = ""
+    days: Annotated[
+        int, Field(ge=0, le=31, description="All times of a cron expression within so many days, at most 200.")
+    ] = 0
+
+
+class SchedulePreview(BaseModel):
+    at: Annotated[str | None, Field(description="The time in the format of a schedule.")]
+    times: Annotated[list[str], Field(description="With offset: one for a time, the next five for a cron expression.")]
+    in_seconds: float | None
+    zone: str
+    offset: Annotated[str, Field(description="The current offset of the zone.")]
+    note: Annotated[str, Field(description="A note about a daylight saving change, if any.")]
+    note_code: Code = ""
+    note_params: Params
+    problem: str | None
+    problem_code: Code = ""
+    problem_params: Params
+
+
+class VcpToolCall(BaseModel):
+    tool_name: Annotated[str, Field(min_length=1, max_length=200)]
+    arguments: dict[str, Any] = Field(default_factory=dict)
+
+
+class VcpSchedule(BaseModel):
+    schedule_time: Annotated[str, Field(max_length=100)]
+    task_id: str = ""
+    tool_call: VcpToolCall
+
+
+class VcpScheduleDetails(BaseModel):
+    taskId: str  # noqa: N815 as VCPToolBox names it
+    scheduledTime: str  # noqa: N815
+
+
+class VcpScheduleAnswer(BaseModel):
+    status: Literal["success"]
+    message: str
+    details: VcpScheduleDetails
+
+
+class VcpScheduleRefusal(BaseModel):
+    status: Literal["error"]
+    error: str
 
 
 def router(yard: Yard, clock: Clock, chats: Conversations) -> Routes:

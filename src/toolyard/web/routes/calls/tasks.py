@@ -4,34 +4,91 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 from http import HTTPStatus
-from typing import Annotated, cast
+from typing import Annotated, Any, Literal, cast
 
 from fastapi import Query, Request, Response
+from pydantic import BaseModel, Field
 
-from toolyard.engine.conversations import Conversations
-from toolyard.engine.tasks import repeat_arguments
+from toolyard.engine.background.tasks import repeat_arguments
+from toolyard.engine.chats.conversations import Conversations
 from toolyard.message import Message, to_fields
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.records.task_record import Task, TaskState
 from toolyard.protocol.store import PageCursor
 from toolyard.protocol.store import Query as RecordQuery
 from toolyard.protocol.tool import Origin
-from toolyard.web.answers import (
-    After,
-    CurrentPrincipal,
-    Limit,
-    json_response,
-    page_response,
-    require_owner,
-)
+from toolyard.web.answers import After, CurrentPrincipal, Limit, json_response, page_response, require_owner
 from toolyard.web.refusal import Refusal, not_found
 from toolyard.web.routes.calls.events import Pushes
 from toolyard.web.routes.calls.tools import require_begun, run_until_disconnect
 from toolyard.web.routing import Routes
-from toolyard.web.schemas.common import ChangedRecord, Envelope
-from toolyard.web.schemas.records import TaskCount, TaskDetail, TaskFailure, TaskPage
+from toolyard.web.schemas.common import ChangedRecord, Code, Envelope, Params, StrictModel
+from toolyard.web.schemas.records import page_model, record_model
 from toolyard.web.security.scope import Principal, Scope
 from toolyard.yard.yard import Yard
+
+
+class TaskFailure(StrictModel):
+    reason: Annotated[str, Field(max_length=2000)] = ""
+
+
+class TaskCount(BaseModel):
+    by_state: dict[str, int]
+
+
+class CallbackRow(BaseModel):
+    at: float
+    result: Literal["accepted", "duplicate", "refused"]
+    status: Annotated[int, Field(description="The response status: 200, 401 or 409.")]
+    why: str
+    why_code: Code = ""
+    why_params: Params
+
+
+class PushTarget(BaseModel):
+    target: Annotated[str | None, Field(description="The clients that get it: VCPLog or VCPInfo; null: both.")]
+    type: str
+    open: Annotated[bool, Field(description="Whether the channels are enabled.")]
+
+
+class PushRow(BaseModel):
+    seq: Annotated[int, Field(description="The number of the event that was pushed.")]
+    at: float
+    target: str | None
+    type: str
+    clients: Annotated[int, Field(description="Number of listeners.")]
+    reached: Annotated[int, Field(description="Number of listeners that took it.")]
+    again: Annotated[bool, Field(description="Whether it was pushed again on request.")]
+
+
+class TaskProgress(BaseModel):
+    done: Annotated[float | None, Field(description="From 0 to 1; null when it is not known.")] = None
+    text: str = ""
+
+
+class LateCallback(BaseModel):
+    at: float
+    duplicate: Annotated[bool, Field(description="It had the body of the first one.")] = False
+    body: Annotated[Any, Field(description="Of a callback that differs, as the plugin sent it.")] = None
+
+
+class _TaskSummary(StrictModel):
+    progress: Annotated[TaskProgress, Field(description="As the plugin last reported it; empty at first.")]
+    audit: Annotated[list[LateCallback], Field(description="Late and repeated callbacks.")]
+    pushes: list[PushRow]
+
+
+class _TaskDetails(_TaskSummary):
+    chat_kept: Annotated[bool, Field(description="Whether this key has a conversation of that id.")]
+    callbacks: list[CallbackRow]
+    push: Annotated[PushTarget | None, Field(description="The push in the manifest; null without one.")]
+
+
+TaskDetail = record_model("TaskDetail", Task, _TaskDetails)
+
+
+TaskPage = page_model("TaskPage", record_model("TaskRow", Task, _TaskSummary))
+
 
 _MAX_WAIT_S = 60.0
 

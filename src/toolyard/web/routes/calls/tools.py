@@ -11,16 +11,18 @@ import re
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
 from http import HTTPStatus
-from typing import Annotated
+from typing import Annotated, Any, Literal
 from uuid import uuid4
 
 from fastapi import Header, Query, Request, Response
+from pydantic import BaseModel, Field
 
 from toolyard.dialects import Dialect, require_dialect
 from toolyard.dialects.vcp_messages import human_answer, human_schedule_answer
 from toolyard.engine.clock import Clock
 from toolyard.gateway.turns.rendering import ClientAnswer
 from toolyard.message import Message, read_hint
+from toolyard.protocol.access import ConfinementLevel
 from toolyard.protocol.envelope import Failure, Reason
 from toolyard.protocol.json import MAX_VALUES, JsonObject, json_bytes, json_problem, json_value
 from toolyard.protocol.records.call_record import CALL
@@ -32,12 +34,77 @@ from toolyard.web.idempotency import KEY, KEY_HELP, IdempotentRequests
 from toolyard.web.refusal import Refusal, bad_request, not_found
 from toolyard.web.routes.calls.tool_details import to_json, to_summary_json
 from toolyard.web.routing import Routes
-from toolyard.web.schemas.common import ErrorBody
+from toolyard.web.schemas.common import ErrorBody, FunctionDefinition
 from toolyard.web.schemas.dialects import HumanAnswer, HumanRefusal, ToolResult
-from toolyard.web.schemas.plugins import ToolRow, ToolRows, ToolSummaries
+from toolyard.web.schemas.plugins import TranslationRow, Translations
 from toolyard.web.security.scope import Principal, Scope
 from toolyard.web.server.running_server import CALL_ID_HEADER, STATUS_HEADER, TASKS_HEADER, cli_caller
 from toolyard.yard.yard import Yard
+
+
+class ToolExample(BaseModel):
+    command: str
+    arguments: dict[str, Any]
+
+
+class CommandForm(BaseModel):
+    name: str
+    display_name: Annotated[str, Field(description="Empty: the name.")]
+    description: str
+    translations: Translations
+    parameters: Annotated[dict[str, Any], Field(description="A JSON Schema of the calls of this command.")]
+
+
+class ToolRow(BaseModel):
+    name: str
+    description: str
+    risk: Literal["read", "write", "execute", "network"]
+    parameters: Annotated[dict[str, Any], Field(description="A JSON Schema.")]
+    output_schema: Annotated[
+        dict[str, Any] | None, Field(description="A JSON Schema of `data`, as an MCP server declares it.")
+    ]
+    synonyms: Annotated[dict[str, str], Field(description="Other names of parameters.")]
+    aliases: Annotated[list[str], Field(description="Other names of the tool.")]
+    timeout_s: float
+    native: Annotated[FunctionDefinition, Field(description="The function definition in a chat.")]
+    kind: Literal["built-in", "sync", "async", "mcp", "remote"]
+    plugin: str | None
+    server: str | None
+    display_name: str
+    translations: Translations
+    version: str
+    commands: list[str]
+    forms: Annotated[list[CommandForm], Field(description="Its commands, if it has several, with their parameters.")]
+    examples: list[ToolExample]
+    hidden_characters: bool
+    confinement: Annotated[
+        ConfinementLevel | None, Field(description="How far its program is confined; null without one.")
+    ]
+
+
+class ToolRows(BaseModel):
+    data: list[ToolRow]
+
+
+class ToolSummary(BaseModel):
+    name: str
+    description: Annotated[str, Field(description="Its first line.")]
+    risk: Literal["read", "write", "execute", "network"]
+    kind: Literal["built-in", "sync", "async", "mcp", "remote"]
+    plugin: str | None
+    server: str | None
+    display_name: str
+    translations: Annotated[
+        dict[str, TranslationRow], Field(description="As in `/v1/tools`, with first lines and without parameters.")
+    ]
+    version: str
+    commands: list[str]
+    hidden_characters: bool
+
+
+class ToolSummaries(BaseModel):
+    data: list[ToolSummary]
+
 
 _ARGUMENTS: JsonObject = {
     "requestBody": {

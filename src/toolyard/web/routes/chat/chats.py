@@ -5,10 +5,11 @@ and can be followed again. So does one whose request has an ``Idempotency-Key``:
 """
 
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 from uuid import uuid4
 
 from fastapi import Query, Request, Response
+from pydantic import BaseModel, Field
 
 from toolyard.gateway.chat_request import ClientRequest, name_of_chat
 from toolyard.gateway.chats import Chat
@@ -16,22 +17,68 @@ from toolyard.gateway.turns.display import Show
 from toolyard.gateway.turns.rendering import ClientAnswer, Rendering
 from toolyard.gateway.vcp_blocks import HANDLES, find_handle
 from toolyard.message import Message
+from toolyard.settings import OfferMode
 from toolyard.web.answers import CurrentPrincipal, json_response, parse_object
 from toolyard.web.chat_response import ChatResponse
 from toolyard.web.idempotency import KEY, KEY_HELP, IdempotentRequests, SingleRun
 from toolyard.web.refusal import bad_request, not_found
 from toolyard.web.routing import DirectAnswers, Routes
-from toolyard.web.schemas.chat import (
-    ChatCompletion,
-    ChatDetail,
-    ChatRequest,
-    InterruptRequest,
-    InterruptResult,
-    ProviderErrorBody,
-)
-from toolyard.web.schemas.common import ErrorBody
+from toolyard.web.schemas.chat import ChatMessage, ChatRequest, ChatUsage, InterruptRequest, ProviderErrorBody
+from toolyard.web.schemas.common import ErrorBody, OpenModel
 from toolyard.web.schemas.components import refer_to
 from toolyard.web.security.scope import Scope, get_principal
+
+
+class ChatChoice(OpenModel):
+    index: int
+    message: ChatMessage
+    finish_reason: str | None = None
+
+
+class ChatCompletion(OpenModel):
+    id: str
+    object: str
+    created: int
+    model: str
+    choices: list[ChatChoice]
+    usage: ChatUsage | None = None
+
+
+class InterruptResult(BaseModel):
+    status: Literal["success"]
+    message: str
+
+
+class ChatOffer(BaseModel):
+    mode: OfferMode
+    tools: list[str]
+    tokens: int
+    left_out: list[str]
+
+
+class ChatRound(BaseModel):
+    sent: Annotated[Any, Field(description="The request to the model; as a text if it was cut.")]
+
+
+class ChatWork(BaseModel):
+    round: int
+    tool: str
+    state: str
+    text: str
+
+
+class ChatDetail(BaseModel):
+    id: str
+    model: str
+    started: float
+    state: str
+    error: str | None
+    offer: ChatOffer
+    unfilled: Annotated[list[str], Field(description="The names of placeholders in its prompt that nothing fills.")]
+    rounds: list[ChatRound]
+    work: list[ChatWork]
+    cursor: Annotated[int | None, Field(description="The newest event of its stream; null if it cannot be followed.")]
+
 
 _MAX_DIGITS = 18
 _MAX_ID_LENGTH = 128

@@ -4,31 +4,110 @@ Every key, the owner's too, sees its own only.
 """
 
 from http import HTTPStatus
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import Path, Query, Response
+from pydantic import Field
 
-from toolyard.engine.assistants import Assistants
-from toolyard.engine.conversations import Conversations, ConversationUpdate, FoundConversation
+from toolyard.engine.chats.assistants import Assistants
+from toolyard.engine.chats.conversations import Conversations, ConversationUpdate, FoundConversation
 from toolyard.message import Message
 from toolyard.protocol.json import MAX_VALUES, json_problem
-from toolyard.protocol.records.assistant_record import Assistant
-from toolyard.protocol.records.conversation_record import ConversationContent
+from toolyard.protocol.records.assistant_record import (
+    MAX_TEMPERATURE,
+    MAX_TOKENS,
+    Assistant,
+    AssistantOptions,
+    Mode,
+    ReasoningEffort,
+    ReplyForm,
+)
+from toolyard.protocol.records.conversation_record import Conversation, ConversationContent
 from toolyard.web.answers import After, CurrentPrincipal, Limit, json_response, page_response
 from toolyard.web.refusal import Refusal, bad_request, not_found
 from toolyard.web.routing import Routes
-from toolyard.web.schemas.common import ChangedRecord
-from toolyard.web.schemas.records import (
-    AssistantDraft,
-    AssistantList,
-    AssistantRow,
-    ConversationChanges,
-    ConversationDetail,
-    ConversationDraft,
-    ConversationPage,
-    ConversationRow,
-)
+from toolyard.web.schemas.common import ChangedRecord, StrictModel
+from toolyard.web.schemas.records import extend_model, page_model, record_model
 from toolyard.web.security.scope import Scope
+
+
+class ConversationDraft(StrictModel):
+    title: Annotated[str, Field(max_length=200)] = ""
+    model: Annotated[str, Field(max_length=200)] = ""
+    messages: list[dict[str, Any]] = Field(default_factory=list, max_length=20_000, description="Stored unchanged.")
+    settings: dict[str, Any] = Field(default_factory=dict)
+    leaf: Annotated[
+        str,
+        Field(max_length=100, description="The id of the last message of the branch in view, if there are several."),
+    ] = ""
+    version: Annotated[
+        int, Field(ge=0, le=2**53, description="The version that was read; 0 for a new conversation.")
+    ] = 0
+
+
+class ConversationChanges(StrictModel):
+    """Changes beside the messages; what is left out stays."""
+
+    title: Annotated[str | None, Field(max_length=200)] = None
+    pinned: bool | None = None
+    leaf: Annotated[
+        str | None, Field(max_length=100, description="The id of the last message of the branch to open.")
+    ] = None
+
+
+class _SearchHit(StrictModel):
+    snippet: Annotated[str, Field(description="After a search, the text around a hit; empty if only the title has it.")]
+    message_id: Annotated[str, Field(description="The message that the snippet is of.")]
+
+
+ConversationRow = record_model("ConversationRow", Conversation)
+
+
+ConversationPage = page_model("ConversationPage", record_model("FoundConversation", Conversation, _SearchHit))
+
+
+ConversationDetail = record_model(
+    "ConversationDetail",
+    Conversation,
+    record_model("ConversationContent", ConversationContent),
+)
+
+
+ToolName = Annotated[str, Field(min_length=1, max_length=200)]
+
+
+class AssistantDraft(StrictModel):
+    name: Annotated[str, Field(min_length=1, max_length=100, pattern=r"\S")]
+    instructions: Annotated[str, Field(max_length=100_000, description="The system prompt.")] = ""
+    model: Annotated[str, Field(max_length=200, description="Empty: the one that was used last.")] = ""
+    tools: Annotated[
+        list[ToolName] | None, Field(max_length=1000, description="The tools that may run; null: all.")
+    ] = None
+    mode: Annotated[Mode, Field(description="What the tools of the chat may do without asking.")] = Mode.ASK
+    temperature: Annotated[float | None, Field(ge=0, le=MAX_TEMPERATURE, allow_inf_nan=False)] = None
+    max_tokens: Annotated[int | None, Field(ge=1, le=MAX_TOKENS, description="The longest reply.")] = None
+    reasoning_effort: ReasoningEffort | None = None
+    reply: Annotated[ReplyForm, Field(description="The form of its replies; json: structured.")] = ReplyForm.TEXT
+
+    def to_options(self) -> AssistantOptions:
+        return AssistantOptions(
+            name=self.name.strip(),
+            instructions=self.instructions,
+            model=self.model,
+            tools=None if self.tools is None else tuple(self.tools),
+            mode=self.mode,
+            temperature=self.temperature,
+            max_tokens=self.max_tokens,
+            reasoning_effort=self.reasoning_effort,
+            reply=self.reply,
+        )
+
+
+AssistantRow = record_model("AssistantRow", Assistant)
+
+
+AssistantList = extend_model("AssistantList", StrictModel, data=list[AssistantRow])  # type: ignore[valid-type]
+
 
 Id = Annotated[str, Path(pattern=r"^[A-Za-z0-9_-]{1,64}$", description="Chosen by the client.")]
 

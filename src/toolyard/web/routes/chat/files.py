@@ -12,9 +12,11 @@ from typing import Annotated, Final
 
 from fastapi import Query, Request, Response
 from fastapi.responses import FileResponse
+from pydantic import BaseModel, Field
 
 from toolyard.gateway.media_links import LinkState, MediaLinks
 from toolyard.message import Message
+from toolyard.protocol.content import Attachment
 from toolyard.protocol.envelope import ErrorCode, Failure
 from toolyard.protocol.json import JsonObject
 from toolyard.storage.media_store import KEPT
@@ -22,10 +24,35 @@ from toolyard.tools.project_files import read_attachment
 from toolyard.web.answers import Limit, json_response
 from toolyard.web.refusal import Refusal, bad_request
 from toolyard.web.routing import Routes
-from toolyard.web.schemas.common import ErrorBody
-from toolyard.web.schemas.records import AttachmentContent, ProjectFileList, ProjectFolder
+from toolyard.web.schemas.common import ErrorBody, StrictModel
+from toolyard.web.schemas.records import record_model
 from toolyard.web.security.scope import PUBLIC, Scope
+from toolyard.workspace.folder_listing import EntryType
 from toolyard.yard.yard import Yard
+
+AttachmentContent = record_model("AttachmentContent", Attachment)
+
+
+class ProjectFileRow(StrictModel):
+    path: Annotated[str, Field(description="Relative to the project.")]
+
+
+class ProjectFileList(StrictModel):
+    data: list[ProjectFileRow]
+    truncated: Annotated[bool, Field(description="Whether more files match.")]
+
+
+class ProjectEntry(BaseModel):
+    name: str
+    path: Annotated[str, Field(description="Relative to the root.")]
+    type: EntryType
+
+
+class ProjectFolder(BaseModel):
+    path: Annotated[str, Field(description="Relative to the root, which is `.`; links are resolved.")]
+    entries: list[ProjectEntry]
+    truncated: Annotated[bool, Field(description="There are more entries than were returned.")]
+
 
 _HEADERS: Final = {
     "Content-Disposition": "inline",

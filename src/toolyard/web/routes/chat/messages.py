@@ -8,9 +8,10 @@ from contextlib import closing
 from dataclasses import replace
 from functools import partial
 from http import HTTPStatus
-from typing import Any
+from typing import Any, Literal
 
 from fastapi import Request, Response
+from pydantic import BaseModel
 
 from toolyard.gateway.chat_request import ClientRequest
 from toolyard.gateway.chats import Chat
@@ -31,11 +32,33 @@ from toolyard.web.idempotency import KEY, KEY_HELP, IdempotentRequests
 from toolyard.web.routes.chat.chats import answer_chat
 from toolyard.web.routes.chat.passthrough import ForwardedResponse
 from toolyard.web.routing import DirectAnswers, Routes
-from toolyard.web.schemas.chat import MessagesAnswer, MessagesBody, MessagesError, TokenCount
+from toolyard.web.schemas.chat import MessageBlock, MessagesBody, MessagesError
+from toolyard.web.schemas.common import OpenModel
 from toolyard.web.schemas.components import refer_to
 from toolyard.web.security.middleware import REQUEST_ID
 from toolyard.web.security.request_head import MESSAGES_PATH
 from toolyard.web.security.scope import Scope, get_principal
+
+
+class MessagesUsage(OpenModel):
+    input_tokens: int
+    output_tokens: int
+
+
+class MessagesAnswer(OpenModel):
+    id: str
+    type: Literal["message"]
+    role: Literal["assistant"]
+    model: str
+    content: list[MessageBlock]
+    stop_reason: str | None
+    stop_sequence: str | None
+    usage: MessagesUsage
+
+
+class TokenCount(BaseModel):
+    input_tokens: int
+
 
 Mask = Callable[[str], str]
 _PROTOCOL = ProviderProtocol.ANTHROPIC

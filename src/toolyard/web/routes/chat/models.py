@@ -1,9 +1,10 @@
 """``/v1/models``: the available models."""
 
 from http import HTTPStatus
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from fastapi import Query, Request, Response
+from pydantic import BaseModel, Field
 
 from toolyard.gateway.chats import Chat
 from toolyard.gateway.protocols.messages.models import list_models_page, to_model
@@ -11,10 +12,35 @@ from toolyard.message import Message
 from toolyard.web.answers import CurrentPrincipal, json_response
 from toolyard.web.refusal import Refusal
 from toolyard.web.routing import Routes
-from toolyard.web.schemas.chat import MessagesError, MessagesModel, MessagesModelList, Model, ModelList
-from toolyard.web.schemas.common import ErrorBody
+from toolyard.web.schemas.chat import MessagesError
+from toolyard.web.schemas.common import ErrorBody, OpenModel
 from toolyard.web.security.request_head import ANTHROPIC_VERSION
 from toolyard.web.security.scope import Scope
+
+
+class Model(OpenModel):
+    id: str
+
+
+class ModelList(BaseModel):
+    object: Literal["list"]
+    data: list[Model]
+    unavailable: list[str] = Field(description="Providers that did not answer when they were asked for their models")
+
+
+class MessagesModel(BaseModel):
+    type: Literal["model"]
+    id: str
+    display_name: str
+    created_at: str
+
+
+class MessagesModelList(BaseModel):
+    data: list[MessagesModel]
+    has_more: bool
+    first_id: str | None
+    last_id: str | None
+
 
 MaxModels = Annotated[int, Query(ge=1, le=1000, description="Of a page, in Anthropic's shape.")]
 

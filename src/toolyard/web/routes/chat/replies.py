@@ -6,9 +6,10 @@ S-70): the page itself requests nothing from other servers. At most ``_MAX_FETCH
 
 import asyncio
 from http import HTTPStatus
-from typing import Final
+from typing import Annotated, Final, Literal
 
 from fastapi import Response
+from pydantic import BaseModel, Field
 
 from toolyard.message import Message, to_fields
 from toolyard.protocol.envelope import ErrorCode, Failure
@@ -19,9 +20,39 @@ from toolyard.protocol.reply import parse_reply
 from toolyard.web.answers import json_response
 from toolyard.web.refusal import Refusal, bad_request
 from toolyard.web.routing import Routes
-from toolyard.web.schemas.common import RemoteMediaRequest, RenderedReply, ReplyRequest
+from toolyard.web.schemas.common import MessageFields, StrictModel
 from toolyard.web.security.scope import Scope
 from toolyard.workspace.safe_fetch import SafeFetch
+
+
+class ReplyRequest(StrictModel):
+    text: Annotated[str, Field(description="The text of the model.")]
+    to: Literal["html", "markdown", "terminal", "json"] = "html"
+    lang: Literal["en", "zh"] = "en"
+    kind: Annotated[
+        Literal["auto", "reply", "markdown"],
+        Field(description="The kind of text. `auto` detects it, and omits the thinking from the HTML."),
+    ] = "reply"
+    partial: Annotated[bool, Field(description="The text is incomplete: missing parts are no error.")] = False
+
+
+class RemoteMediaRequest(StrictModel):
+    url: Annotated[str, Field(max_length=8192, description="As in the reply; only public addresses are fetched.")]
+    kind: Literal["image", "audio", "video"] = "image"
+
+
+class ReplyParseError(MessageFields):
+    line: int
+    column: int
+
+
+class RenderedReply(BaseModel):
+    ok: bool
+    rendered: str
+    kind: Literal["reply", "markdown"]
+    think: Annotated[str, Field(description="The thinking, as text.")]
+    error: ReplyParseError | None
+
 
 _MAX_FETCHES = 4
 _FETCH_S = 20.0

@@ -7,8 +7,9 @@ from typing import Annotated, Any, Literal
 from uuid import uuid4
 
 from fastapi import Query, Request, Response, WebSocket
+from pydantic import BaseModel, Field
 
-from toolyard.engine.responses import KeptResponse
+from toolyard.engine.chats.responses import KeptResponse
 from toolyard.gateway.chat_request import ClientRequest
 from toolyard.gateway.faults import ChatFailed
 from toolyard.gateway.protocols.chat import CHAT
@@ -22,18 +23,59 @@ from toolyard.web.idempotency import KEY, KEY_HELP, IdempotentRequests, SingleRu
 from toolyard.web.refusal import not_found
 from toolyard.web.routes.chat.responses_socket import serve_socket
 from toolyard.web.routing import DirectAnswers, Routes
-from toolyard.web.schemas.chat import (
-    CompactedResponse,
-    DeletedResponse,
-    InputItemList,
-    InputTokens,
-    ProviderErrorBody,
-    ResponseObject,
-    ResponsesRequest,
-)
-from toolyard.web.schemas.common import ErrorBody
+from toolyard.web.schemas.chat import ProviderErrorBody, ResponsesRequest
+from toolyard.web.schemas.common import ErrorBody, OpenModel
 from toolyard.web.schemas.components import refer_to
 from toolyard.web.security.scope import Principal, Scope, get_principal
+
+
+class ResponseUsage(OpenModel):
+    input_tokens: int
+    output_tokens: int
+    total_tokens: int
+
+
+class ResponseObject(OpenModel):
+    id: str
+    object: Literal["response"]
+    created_at: int
+    status: str
+    model: str
+    output: list[dict[str, Any]]
+    usage: ResponseUsage | None = None
+
+
+class DeletedResponse(BaseModel):
+    id: str
+    object: Literal["response"]
+    deleted: bool
+
+
+class InputItemList(BaseModel):
+    object: Literal["list"]
+    data: list[dict[str, Any]]
+    first_id: str | None
+    last_id: str | None
+    has_more: bool
+
+
+class Estimate(BaseModel):
+    estimate: Annotated[bool, Field(description="The number was not counted by the provider.")]
+
+
+class InputTokens(BaseModel):
+    object: Literal["response.input_tokens"]
+    input_tokens: int
+    toolyard: Estimate
+
+
+class CompactedResponse(BaseModel):
+    id: str
+    object: Literal["response.compaction"]
+    created_at: int
+    output: list[dict[str, Any]]
+    usage: ResponseUsage
+
 
 PATH = "/v1/responses"
 _REQUEST_BODY: dict[str, Any] = {

@@ -10,9 +10,10 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from http import HTTPStatus
-from typing import Any
+from typing import Annotated, Any, Literal
 
 from fastapi import Request, Response
+from pydantic import BaseModel, Field
 from starlette.routing import Route
 
 from toolyard.dialects.mcp_config import KEY, parse_servers
@@ -28,11 +29,62 @@ from toolyard.web.refusal import Refusal, bad_request, not_found
 from toolyard.web.routes.calls.audit import add_audit_detail
 from toolyard.web.routes.calls.tools import read_arguments
 from toolyard.web.routing import Audited, Routes
-from toolyard.web.schemas.common import RemovedServer
+from toolyard.web.schemas.common import MessageFields, OkResponse, TextRow
 from toolyard.web.schemas.components import refer_to
-from toolyard.web.schemas.plugins import McpServersFile, ReviewDecision, ServerReview, ServerRow, ServerRows
+from toolyard.web.schemas.plugins import McpServersFile, ReviewDecision
 from toolyard.web.security.scope import Scope, get_principal
 from toolyard.yard.yard import Yard
+
+
+class RemovedServer(OkResponse):
+    name: str
+
+
+class ServerRow(BaseModel):
+    name: str
+    state: Literal["ready", "running", "disabled", "needs_review", "changed", "failed"]
+    scope: Literal["home", "project"]
+    file: str
+    command_line: str
+    variables: list[str]
+    env: list[str]
+    headers: list[str]
+    tools: list[str]
+    waiting: list[str]
+    waiting_messages: list[MessageFields]
+    left_out: Annotated[dict[str, str], Field(description="Tools that cannot be offered, and why.")]
+    left_out_messages: dict[str, MessageFields]
+
+
+class ServerRows(BaseModel):
+    data: list[ServerRow]
+    problems: list[str]
+    problem_messages: list[MessageFields]
+
+
+class ServerTool(BaseModel):
+    name: str
+    title: str
+    description: str
+    input_schema: Annotated[dict[str, Any], Field(alias="schema", description="The JSON Schema of its arguments.")]
+    output_schema: Annotated[dict[str, Any] | None, Field(description="A JSON Schema; missing if it has none.")] = None
+    warnings: list[str]
+    warning_messages: list[MessageFields]
+
+
+class ServerReview(BaseModel):
+    name: str
+    file: str
+    command_line: str
+    reach: Annotated[list[TextRow], Field(description="What a program may reach, in plain words.")]
+    variables: list[str]
+    changed: list[str]
+    changed_messages: list[MessageFields]
+    tools: list[ServerTool]
+    left_out: Annotated[dict[str, str], Field(description="Tools that cannot be offered, and why.")]
+    left_out_messages: dict[str, MessageFields]
+    fingerprint: str
+
 
 _BODY: dict[str, Any] = {
     "requestBody": {"required": True, "content": {"application/json": {"schema": refer_to(McpServersFile)}}}

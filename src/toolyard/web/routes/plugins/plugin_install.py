@@ -12,16 +12,16 @@ from collections.abc import Mapping
 from http import HTTPStatus
 from pathlib import Path
 from secrets import token_hex
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 from fastapi import Request, Response
-from pydantic import ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
 from toolyard.errors import ToolyardError
 from toolyard.message import Message, to_fields
 from toolyard.plugins.package.install import FOLDER, StagedPlugin, install_staged, stage_plugin
 from toolyard.plugins.package.plugin import Plugin
-from toolyard.plugins.package.review import PluginReview
+from toolyard.plugins.package.review import PluginReview as Review
 from toolyard.protocol.json import JsonObject
 from toolyard.web.answers import json_response
 from toolyard.web.refusal import Refusal, bad_request, not_found
@@ -36,17 +36,46 @@ from toolyard.web.routes.plugins.plugin_details import (
 )
 from toolyard.web.routes.plugins.plugins import FilePath, file_response
 from toolyard.web.routing import Routes
-from toolyard.web.schemas.common import OkResponse
+from toolyard.web.schemas.common import OkResponse, StrictModel
 from toolyard.web.schemas.plugins import (
-    InstallSource,
     PluginFileContent,
     PluginFileRows,
+    PluginReview,
     PluginRow,
+    ProblemRow,
     ReviewDecision,
-    StagedPluginResponse,
+    Translations,
 )
 from toolyard.workspace.home_folder import make_private_folder
 from toolyard.yard.yard import Yard
+
+
+class InstallSource(StrictModel):
+    source: Annotated[
+        str,
+        Field(min_length=1, max_length=4096, description="The absolute path of a folder or archive, or a git URL."),
+    ]
+
+
+class StagedFile(BaseModel):
+    path: str
+    size: int
+
+
+class StagedPluginResponse(BaseModel):
+    staged: Annotated[str, Field(description="The id for `allow` and `DELETE`.")]
+    name: str
+    display_name: str
+    translations: Translations
+    source: str
+    proof: str
+    files: list[StagedFile]
+    size: int
+    review: PluginReview | None
+    description: str
+    problems: list[ProblemRow]
+    left_out: Annotated[list[str], Field(description="Dependencies that must be installed again.")]
+
 
 MAX_STAGED: Final = 5
 _PREFIX = ".staged-"
@@ -146,7 +175,7 @@ def _add_file_routes(routes: Routes, yard: Yard, waiting: Mapping[str, StagedPlu
         return file_response(await asyncio.to_thread(file_to_json, yard, get_staged(staged), path), path)
 
 
-def _review_installed(yard: Yard, folder: Path, fingerprint: str) -> PluginReview:
+def _review_installed(yard: Yard, folder: Path, fingerprint: str) -> Review:
     """Return the review of a plugin just installed; 409 when it is not what was shown."""
     place = os.path.realpath(folder)
     yard.plugins.plugins.refresh()

@@ -9,13 +9,14 @@ contain a secret, becomes no case.
 import asyncio
 from collections.abc import Callable
 from http import HTTPStatus
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, Literal
 
 from fastapi import Query, Request, Response
+from pydantic import BaseModel, Field
 
-from toolyard.engine.journal import CUT
+from toolyard.engine.history.journal import CUT
 from toolyard.message import Message
-from toolyard.plugins.authoring.cases import FILE, add_case, is_own_plugin
+from toolyard.plugins.authoring.cases import FILE, MAX_NAME, add_case, is_own_plugin
 from toolyard.plugins.package.plugin import Plugin, PluginState
 from toolyard.plugins.package.plugin_settings import write_settings
 from toolyard.plugins.process.process_output import StderrLog
@@ -28,21 +29,112 @@ from toolyard.web.refusal import Refusal, bad_request, not_found
 from toolyard.web.routes.calls.audit import add_audit_detail
 from toolyard.web.routes.plugins import plugin_details as plugin_view
 from toolyard.web.routing import Audited, Routes
-from toolyard.web.schemas.common import RemovedPlugin
+from toolyard.web.schemas.common import FunctionDefinition, OkResponse, StrictModel
 from toolyard.web.schemas.plugins import (
-    CreatedCase,
-    LogPage,
-    NewCase,
-    PluginConfigResult,
-    PluginDetail,
     PluginFileContent,
     PluginFileRows,
+    PluginReview,
     PluginRow,
-    PluginRows,
-    PluginValues,
+    ProblemRow,
     ReviewDecision,
 )
 from toolyard.yard.yard import Yard
+
+
+class RemovedPlugin(OkResponse):
+    kept: Annotated[str | None, Field(description="The folder that its files were moved to.")]
+
+
+class PluginRows(BaseModel):
+    data: list[PluginRow]
+
+
+class PluginSettingRow(BaseModel):
+    key: str
+    type: str
+    description: str
+    translations: Annotated[dict[str, str], Field(description="Translations of the description by language.")]
+    required: bool
+    secret: bool
+    value: str | None
+    set: bool
+    source: Literal["plugin", "host", "default", "missing"]
+    in_schema: Annotated[bool, Field(description="Whether the manifest declares it.")]
+    changed: float | None
+
+
+class PluginDoc(BaseModel):
+    name: str
+    html: str
+
+
+class PluginDetail(PluginRow):
+    manifest: str
+    description: str
+    description_length: int
+    native: Annotated[FunctionDefinition | None, Field(description="The function definition in a chat.")]
+    prompt_text: str
+    hidden_characters: bool
+    lint: list[ProblemRow]
+    review: PluginReview | None
+    config: list[PluginSettingRow]
+    docs: list[PluginDoc]
+    takes_tests: Annotated[bool, Field(description="Whether Toolyard can write tests to its folder.")]
+
+
+class NewCase(StrictModel):
+    call: Annotated[str, Field(min_length=1, max_length=200, description="The id of a call that the plugin answered.")]
+    name: Annotated[str, Field(min_length=1, max_length=MAX_NAME)]
+    text_contains: Annotated[
+        str, Field(max_length=2000, description="A part of the result text that the test must find; empty for none.")
+    ] = ""
+
+
+class CaseExpectation(BaseModel):
+    status: Annotated[str, Field(description="Missing for a call with tasks, which the test waits for.")] = ""
+    text_contains: str = ""
+
+
+class PluginCase(BaseModel):
+    name: str
+    args: dict[str, Any]
+    expect: CaseExpectation
+
+
+class CreatedCase(BaseModel):
+    name: Annotated[str, Field(description="The name of the case.")]
+    file: Annotated[str, Field(description="The file of the case.")]
+    case: Annotated[PluginCase, Field(description="The case as written.")]
+
+
+class PluginValues(StrictModel):
+    values: Annotated[
+        dict[str, str | int | float | bool | None],
+        Field(min_length=1, max_length=200, description="Keys and values; null removes a key from `config.env`."),
+    ]
+
+
+class PluginConfigResult(BaseModel):
+    name: str
+    state: str
+    reason: str
+    holds: Literal["next call"]
+    config: list[PluginSettingRow]
+
+
+class LogRow(BaseModel):
+    n: int
+    at: float
+    stream: Literal["stderr", "noise", "note"]
+    call: str
+    text: str
+
+
+class LogPage(BaseModel):
+    data: list[LogRow]
+    next: int
+    lost: int
+
 
 FilePath = Annotated[str, Query(min_length=1, max_length=4096, description="A path of the list of files.")]
 Folder = Annotated[str, Query(max_length=4096, description="Selects one of several plugins with the same name.")]

@@ -17,12 +17,12 @@ from uuid import uuid4
 from zoneinfo import ZoneInfo
 
 from toolyard.crashpoint import crashpoint
+from toolyard.engine.background.schedule_runs import ScheduleRuns, SettleCall, format_time
+from toolyard.engine.background.schedule_time import find_first_time
 from toolyard.engine.cancellation import uncancellable
 from toolyard.engine.clock import Clock
-from toolyard.engine.journal import searchable_text
+from toolyard.engine.history.journal import searchable_text
 from toolyard.engine.ownership import IsAlive, find_orphans, is_owner_alive
-from toolyard.engine.schedule_runs import ScheduleRuns, SettleCall, format_time
-from toolyard.engine.schedule_time import find_first_time
 from toolyard.errors import StorageError
 from toolyard.message import Message, add_hint
 from toolyard.own_command import FOR_DEFAULT_HOME, OwnCommand

@@ -23,7 +23,7 @@ from uuid import uuid4
 from toolyard.crashpoint import crashpoint
 from toolyard.engine.cancellation import uncancellable
 from toolyard.engine.clock import Clock
-from toolyard.engine.journal import searchable_text
+from toolyard.engine.history.journal import searchable_text
 from toolyard.errors import StorageError
 from toolyard.message import Message, to_fields
 from toolyard.process_numbers import process_start_time

@@ -13,8 +13,8 @@ from uuid import NAMESPACE_URL, uuid4, uuid5
 
 from toolyard.dialects.backend_message import encode
 from toolyard.engine.clock import Clock
-from toolyard.engine.journal import Journal
-from toolyard.engine.stored_events import GAP, read_feed
+from toolyard.engine.history.journal import Journal
+from toolyard.engine.history.stored_events import GAP, read_feed
 from toolyard.protocol.json import Json, JsonObject, json_bytes, json_problem
 from toolyard.protocol.mask import Mask
 from toolyard.protocol.store import Event, Record, Store

@@ -15,8 +15,8 @@ from zoneinfo import ZoneInfo
 
 from toolyard.crashpoint import crashpoint
 from toolyard.dialects.vcp_messages import describe_timed_call
+from toolyard.engine.background.schedule_time import iterate_cron
 from toolyard.engine.clock import Clock
-from toolyard.engine.schedule_time import iterate_cron
 from toolyard.errors import StorageError
 from toolyard.message import Message, cut_message
 from toolyard.protocol.envelope import Failure

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from heapq import nlargest
 from typing import Final
 
-from toolyard.engine.journal import STOPPED
+from toolyard.engine.history.journal import STOPPED
 from toolyard.protocol.json import Json, JsonObject
 from toolyard.protocol.records.call_record import CALL, CallRecord, CallState
 from toolyard.protocol.store import PageCursor, Query, Store

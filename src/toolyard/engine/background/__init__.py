@@ -1,0 +1,1 @@
+"""Work that goes on after its call, or begins later: tasks and schedules."""

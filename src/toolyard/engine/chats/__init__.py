@@ -1,0 +1,1 @@
+"""What chats keep: conversations, assistants, prompts, turns and responses, and the answers of idempotent requests."""
