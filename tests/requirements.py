@@ -1872,6 +1872,15 @@ OFFER: Final = _now(
     ("offer:limits", "offering.md#which-tools",
      ("No offer has more than 128 tools or 16,000 tokens; built-in tools come first, then the others by name, and what "
       "is left out is named in a warning and in the record of the chat.")),
+    ("search:offer", "offering.md#tool-search",
+     ("With many tools a chat is offered those that are always on, a search and a way to call what it finds; that is "
+      "decided at the first request of a conversation, and stays.")),
+    ("search:call", "offering.md#tool-search",
+     ("A tool that was found, or is called by its own name, runs with its own schema, rules and approval; one that the "
+      "chat may not use is neither found nor run.")),
+    ("search:rank", "tools.md#toolsearch",
+     ("Tools are found by rare words of names, descriptions, parameters and examples, in English and Chinese; an exact "
+      "name always stands first.")),
     ("offer:tokens", "offering.md#which-tools",
      ("The offer of the shipped tools takes at most 2,200 o200k tokens natively, 3,500 as text in either language and "
       "3,500 over MCP; the estimate is never too low for it.")),

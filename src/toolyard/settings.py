@@ -130,6 +130,10 @@ def _number_parser(least: int, most: int) -> Callable[[object], int]:
     return parse
 
 
+def _parse_tool_names(value: object) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(_parse_texts(value, ",", Message('tools, such as ["Read", "Grep"]'))))
+
+
 def _parse_zone(value: object) -> str:
     from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -320,6 +324,13 @@ class Settings:
         Message("Origins of other servers whose pages may use this one."),
         (),
         _parse_origins,
+    )
+    always_offered: tuple[str, ...] = _setting(
+        Group.CHAT,
+        Message("Always offered"),
+        Message("The tools that a chat is offered beside a search for the others."),
+        ("LS", "Glob", "Grep", "Read", "Write", "Edit", "MultiEdit", "NotebookEdit", "ApplyPatch"),
+        _parse_tool_names,
     )
     approval_mode: Mode = _setting(
         Group.APPROVALS,
@@ -574,6 +585,13 @@ class Settings:
         Message("Serve HTTPS with a certificate that Toolyard makes itself and keeps in its home."),
         False,
         _parse_switch,
+    )
+    tool_search: int = _setting(
+        Group.CHAT,
+        Message("Search beyond, tools"),
+        Message("With more tools than this, a chat is offered a few, and a search for the others; 0: never."),
+        40,
+        _number_parser(0, 10_000),
     )
     truncation_direction: Direction = _setting(
         Group.FILES,

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -15,6 +16,7 @@ from mcp_types import ToolAnnotations
 from toolyard.blocking import BlockingYard
 from toolyard.dialects.plain_name import plain_name
 from toolyard.dialects.tool_specs import Format, annotations, export, to_function
+from toolyard.protocol.json import JsonObject
 from toolyard.protocol.tool import Risk, ToolSpec
 from toolyard.protocol.tool_text import write_tool
 
@@ -38,7 +40,7 @@ SPEC = ToolSpec(
 
 def test_each_format_has_the_name_the_text_and_the_schema() -> None:
     name = plain_name(SPEC.name)
-    function = to_function(SPEC)
+    function: dict[str, Any] = to_function(SPEC)
     assert (function["name"], function["description"]) == (name, SPEC.description)
     assert function["parameters"]["required"] == ["prompt"]
     assert export(SPEC, Format.OPENAI) == {"type": "function", "function": function}
@@ -56,7 +58,7 @@ def test_each_format_has_the_name_the_text_and_the_schema() -> None:
 
 @pytest.mark.requirement("dialect:mcp:result", "mcp:closed-schemas")
 def test_a_tool_of_an_mcp_server_is_offered_to_mcp_clients_as_it_was_declared() -> None:
-    output = {"type": "object", "properties": {"url": {"type": "string"}}}
+    output: JsonObject = {"type": "object", "properties": {"url": {"type": "string"}}}
     exported = export(replace(SPEC, mcp={"output_schema": output}, verbatim=True), Format.MCP)
     assert (exported["inputSchema"], exported["outputSchema"]) == (SPEC.parameters, output)
     assert "outputSchema" not in export(replace(SPEC, mcp={}), Format.MCP)

@@ -90,6 +90,37 @@ async def test_what_a_provider_of_the_same_protocol_says_of_its_answer_reaches_t
         assert "server_tool_use" not in json.dumps(heard.events)
 
 
+@pytest.mark.requirement("anthropic:thinking", "anthropic:fed-back")
+@pytest.mark.parametrize("words", ["", "Now the weather."])
+@pytest.mark.parametrize("servers", [[], [SERVER]], ids=["lines", "blocks"])
+async def test_each_thought_comes_back_once_and_before_the_call_that_it_led_to(
+    tmp_path: Path, servers: list[Any], words: str
+) -> None:
+    """A turn with a tool of ours, and then one of the client: it sends all thoughts back in one message."""
+    call = ToolUse("weather", {"at": "a"}, "t1")
+    replies = [
+        Reply(reasoning="First.", signature="b25l", calls=(SAY,)),
+        Reply(reasoning="Second.", signature="dHdv", text=words, calls=(call,)),
+        Reply(text="Done."),
+    ]
+    async with gateway(tmp_path, scripted("messages", *replies), settings=using("messages"), served=True) as one:
+        more: dict[str, Any] = {"tools": [WEATHER], "model": "m+tools", "mcp_servers": servers}
+        message = await ask(one, stream=True, **more)
+        result = [{"type": "tool_result", "tool_use_id": "t1", "content": "rain"}]
+        said = [{"role": "assistant", "content": message["content"]}, {"role": "user", "content": result}]
+        await ask(one, stream=True, messages=[*HI, *said], **more)
+        sent = one.upstream.bodies[2]["messages"]
+    first, second = sent[1]["content"], sent[3]["content"]
+    assert [(block["type"], block.get("signature")) for block in first] == [("thinking", "b25l"), ("tool_use", None)]
+    assert second == [
+        {"type": "thinking", "thinking": "Second.", "signature": "dHdv"},
+        *([{"type": "text", "text": words}] if words else []),
+        {"type": "tool_use", "id": "t1", "name": "weather", "input": {"at": "a"}},
+    ]
+    assert [block["type"] for block in sent[2]["content"]] == ["tool_result"]
+    assert sent[4]["content"] == result
+
+
 @pytest.mark.requirement("anthropic:request")
 async def test_a_provider_of_the_same_protocol_gets_all_that_chat_has_no_word_for(tmp_path: Path) -> None:
     fields = {

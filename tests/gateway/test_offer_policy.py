@@ -19,7 +19,7 @@ from toolyard.protocol.json import JsonObject
 from toolyard.settings import OfferMode
 
 WEATHER: list[JsonObject] = [{"type": "function", "function": {"name": "weather", "parameters": {"type": "object"}}}]
-BUILT_IN = sorted({*BUILT_IN_TOOLS, "Say"} - {"FileOperator"})  # "Say" is the gateway's of the tests
+BUILT_IN = sorted({*BUILT_IN_TOOLS, "Say"} - {"FileOperator", "ToolSearch"})  # "Say" is the gateway's of the tests
 SHIPPED = ["EchoPlugin", "Plotter", "SciCalculator", "Timelapse"]  # the others need configuration
 REFUSED: dict[str, tuple[int, str]] = {
     "ollama": (400, '{"error":{"message":"stablelm2:latest does not support tools","type":"api_error"}}'),
@@ -233,7 +233,7 @@ async def test_the_built_in_guide_is_offered_nothing(tmp_path: Path) -> None:
         run = await one.chat.complete(ClientRequest(chat_body("Hi", model="tour+tools"), caller=ME))
         record = one.chat.record(run.id, ME)
         assert record is not None
-        assert record["offer"] == {"mode": "none", "tools": [], "tokens": 0, "left_out": []}
+        assert record["offer"] == {"mode": "none", "tools": [], "tokens": 0, "left_out": [], "searchable": 0}
 
 
 @pytest.mark.requirement("offer:own-tools")
@@ -421,7 +421,7 @@ async def test_only_what_a_chat_may_use_is_offered(tmp_path: Path) -> None:
         named = names(await sent(one, toolyard={"tools": ["Read", "FileOperator", "Nobody"]}))
         assert named == ["FileOperator", "Read"]
         looks = names(await sent(one, toolyard={"mode": "read-only"}))
-        assert looks == [*sorted((*READ_ONLY_TOOLS, "Say")), "EchoPlugin", "Plotter", "SciCalculator"]
+        assert looks == [*sorted({*READ_ONLY_TOOLS, "Say"} - {"ToolSearch"}), "EchoPlugin", "Plotter", "SciCalculator"]
         assert "tools" not in await sent(one, toolyard={"tools": []})
 
 

@@ -49,6 +49,13 @@ def test_the_text_groups_what_has_one_reason_and_names_the_next_step(tmp_path: P
     assert f"vcp allow {tree}" in shown
 
 
+@pytest.mark.requirement("vcp:check")
+def test_a_key_that_is_too_short_to_be_accepted_is_named(tmp_path: Path, tree: Path) -> None:
+    (tree / "Plugin/VCPLog/config.env").write_text("VCP_Key=1234567\n")
+    found = check(tmp_path, tree)["client", "VCP_Key"]
+    assert (found["verdict"], "8 characters" in found["why"]) == ("needs", True)
+
+
 @pytest.mark.requirement("vcp:dependencies")
 def test_what_a_plugin_needs_is_found_before_its_first_call(tmp_path: Path, tree: Path) -> None:
     (add_plugin(tree, "Snake", "import no_such_package_here\ntry:\n    import nor_this\nexcept ImportError: pass\n"))

@@ -18,6 +18,7 @@ from tests.gateway.upstream import replies
 from tests.web.conftest import RunningServer
 from toolyard.web import chat_response
 from toolyard.web.security.request_body import MAX_CHAT
+from toolyard.web.security.scope import Scope
 from toolyard.web.security.ways_in import find_route
 
 HI: Any = [{"role": "user", "content": "Hi"}]
@@ -100,14 +101,14 @@ async def test_a_stream_that_waits_for_an_approval_says_so_and_is_kept_alive(
 
 @pytest.mark.requirement("http:ways-in")
 async def test_a_base_url_of_any_habit_leads_to_the_route(running_server: RunningServer) -> None:
-    for base in ("", "/v1", "/v1/", "/anthropic", "/v1/v1"):
+    for base in ("", "/v1", "/v1/", "/anthropic", "/v1/v1", "/api", "/v1/messages"):
         async with anthropic.AsyncAnthropic(
             base_url=f"{running_server.url}{base}", api_key=running_server.key, max_retries=0
         ) as client:
             message = await client.messages.create(model="tour", max_tokens=100, messages=HI)
             assert message.type == "message", base
             assert [model async for model in client.models.list()]
-    for base in ("", "/", "/v1/", "/openai/v1", "/v1/v1/"):
+    for base in ("", "/", "/v1/", "/openai/v1", "/v1/v1/", "/api/v1", "/v1/chat/completions"):
         async with openai.AsyncOpenAI(
             base_url=f"{running_server.url}{base}", api_key=running_server.key, max_retries=0
         ) as other:
@@ -128,12 +129,28 @@ def test_only_the_ways_to_routes_of_models_change() -> None:
         "/v1/v1/models/a/b": "/v1/models/a/b",
         "/openai/v1/responses/resp_1/cancel": "/v1/responses/resp_1/cancel",
         "/responses/": "/v1/responses",
+        "/v1/responses/responses": "/v1/responses",
+        "/v1/chat/completions/v1/messages": "/v1/messages",
+        "/api/v1/chat/completions": "/v1/chat/completions",
         "/images/edits": "/v1/images/edits",
         "/embeddings": "/v1/embeddings",
     }
     assert {path: find_route("POST", path) for path in ways} == ways
     long = "/" * 60_000 + "x"
     assert find_route("POST", long) == long
+
+
+@pytest.mark.requirement("http:ways-in")
+async def test_a_base_url_that_leads_nowhere_is_answered_with_the_right_ones(running_server: RunningServer) -> None:
+    told = f"the base URL is {running_server.url}/v1 for clients of OpenAI, and {running_server.url} for those of Anth"
+    chat = running_server.make_key(Scope.CHAT)
+    for key in (running_server.key, chat):
+        for path in ("/proxy/v1/messages", "/openai/deployments/m/chat/completions", "/v2/responses"):
+            answer = await running_server.post(path, BODY, key=key)
+            assert (answer.status, told in answer.json["error"]["message"]) == (404, True), path
+    async with anthropic.AsyncAnthropic(base_url=f"{running_server.url}/proxy", api_key=chat, max_retries=0) as client:
+        with pytest.raises(anthropic.NotFoundError, match="the base URL is"):
+            await client.messages.create(model="tour", max_tokens=100, messages=HI)
 
 
 @pytest.mark.requirement("http:ways-in", "s:S-40")

@@ -96,12 +96,13 @@ def _filter(names: Iterable[str], incomplete: str) -> list[str]:
 
 def _list_built_in(config: "Config") -> tuple[str, ...]:
     from toolyard.engine.clock import SystemClock
+    from toolyard.engine.registry import Registry
     from toolyard.workspace.workspace import Workspace
     from toolyard.yard.built_in import BuiltInTools
 
     workspace = Workspace(config.project)
     try:
-        return BuiltInTools(config, workspace, SystemClock().now).names
+        return BuiltInTools(config, workspace, SystemClock().now, Registry).names
     finally:
         workspace.close()
 

@@ -9,10 +9,12 @@ one that knows none is asked again without.
 import re
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, field, replace
+from hashlib import blake2b
 from typing import Final
 
 from toolyard.gateway.faults import ChatFault, bad_request, encode_request
 from toolyard.gateway.offer import NO_OFFER, Offer
+from toolyard.gateway.reply.chunks import read_text
 from toolyard.gateway.tool_calls.jobs import Bounds, parse_bounds
 from toolyard.gateway.tool_calls.native_calls import Ownership
 from toolyard.gateway.tool_calls.rounds import CallKeys
@@ -204,6 +206,13 @@ class ModelRequest:
         theirs = [tool for tool in tools if tool not in self.offer.tools]
         # With calls in the conversation, providers want the tools to be listed.
         return self.with_free_choice() | ({"tools": theirs} if theirs else {"tool_choice": "none"})
+
+
+def identify_conversation(caller: str, messages: list[Json]) -> bytes:
+    """Return what all requests of one conversation have in common: who asks, and the first thing that was said."""
+    first = next((one for one in messages if isinstance(one, dict) and one.get("role") == "user"), {})
+    said = f"{caller}\0{read_text(first.get('content'))}"
+    return blake2b(said.encode(errors="replace"), digest_size=16).digest()
 
 
 _USUAL: Final = "max_tokens"

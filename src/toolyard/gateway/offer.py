@@ -1,18 +1,21 @@
 """Offers of Toolyard's tools to a model: the selection of tools, and the form.
 
 Native: as ``tools`` of the request. Text: as a listing in its system message, for models that take no ``tools``. Offers
-are cached until the tools change, so that offering costs a chat next to nothing. No offer has more
-than ``MAX_TOOLS`` tools or ``MAX_TOKENS`` tokens: built-in tools come first, then the others in the order of their
-names, and what is left out is named in the log and in the record of the chat. Tokens are an estimate, rather too high
-than too low, because there is no tokenizer.
+are cached until the tools change, so that offering costs a chat next to nothing. Tokens are an estimate, rather too
+high than too low, because there is no tokenizer.
+
+Where there are many tools, only a few are offered (``Search.always``), and with them ToolSearch, which finds the
+others, and CallTool, which calls what it found: providers keep the tools of a request before its messages, so a tool
+more would cost the whole conversation once. A tool that is called by its own name runs, found or not. No offer has more
+than ``MAX_TOOLS`` tools or ``MAX_TOKENS`` tokens; what is left out is named in the log and in the record of the chat.
 """
 
 import logging
+import math
 import re
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from math import ceil
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import orjson
@@ -24,11 +27,14 @@ from toolyard.protocol.json import Json, JsonObject, json_bytes
 from toolyard.protocol.records.assistant_record import Mode
 from toolyard.protocol.requests.marks import CLOSE, END, ESCAPE_CLOSE, ESCAPE_OPEN, OPEN, START
 from toolyard.protocol.tool import Risk, ToolSpec
+from toolyard.protocol.tool_index import AMONG, TOOL_SEARCH
 from toolyard.protocol.tool_text import CHINESE, ENGLISH, write_example_request, write_offered, write_tool
 from toolyard.settings import OfferMode
 
 MAX_TOOLS: Final = 128
 MAX_TOKENS: Final = 16_000
+CALL_TOOL: Final = "CallTool"
+_SHARE: Final = 0.1  # of the context of a model, beyond which the tools are searched
 _NEARLY_FULL: Final = MAX_TOKENS * 7 // 8  # from here on the first tool that does not fit ends the search
 _MAX_KEPT: Final = 64  # offers
 _MAX_NAMED: Final = 20  # tools in a warning
@@ -46,6 +52,8 @@ class Offer:
     listing: str = ""  # text
     tokens: int = 0  # at most
     left_out: tuple[str, ...] = ()
+    found: Mapping[str, str] = field(default_factory=dict)  # what a search may find, named as ``names``
+    among: frozenset[str] | None = None  # what it is limited to
 
     def to_json(self) -> JsonObject:
         return {
@@ -53,10 +61,27 @@ class Offer:
             "tools": [*self.names.values()],
             "tokens": self.tokens,
             "left_out": [*self.left_out],
+            "searchable": len(self.found),
         }
+
+    def limit_search(self, tool: str) -> JsonObject:
+        """Return the metadata of a call: a search finds nothing that this chat may not use."""
+        return {AMONG: [*sorted(self.among)]} if self.among is not None and tool == TOOL_SEARCH else {}
+
+    def resolve(self, name: str) -> str:
+        """Return the name of a tool by the one that the model knows."""
+        return self.names.get(name) or self.found.get(name, name)
 
 
 NO_OFFER: Final = Offer()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Search:
+    """The settings of tool search."""
+
+    beyond: int  # this many tools; 0: never
+    always: tuple[str, ...]  # offered beside it
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +91,7 @@ class Selection:
     names: frozenset[str] | None = None  # None: all but those that are offered only by name
     is_read_only: bool = False
     client_names: frozenset[str] = frozenset()  # names of the client's own tools, which ours never shadow
+    always: tuple[str, ...] | None = None  # offered beside a search for the others; None: all are offered
 
     @classmethod
     def from_bounds(cls, bounds: Bounds, client_names: frozenset[str] = frozenset()) -> "Selection":
@@ -78,6 +104,11 @@ class Selection:
             return False
         return not spec.on_request if self.names is None else spec.name in self.names
 
+    @property
+    def is_limited(self) -> bool:
+        """Return whether the chat may not use all tools."""
+        return self.names is not None or self.is_read_only
+
 
 class Offers:
     """The offers of a Yard, made on demand, and cached while its tools are the same."""
@@ -87,6 +118,7 @@ class Offers:
         self._read_specs, self._read_version = specs, version
         self._version: Hashable = None
         self._specs: tuple[ToolSpec, ...] = ()
+        self._all: dict[str, ToolSpec] = {}
         self._natives: dict[str, _Native] = {}  # by name
         self._offers: OrderedDict[Hashable, Offer] = OrderedDict()
         self._warned: tuple[str, ...] = ()
@@ -99,10 +131,21 @@ class Offers:
         """Offer the selected tools as a listing in ``language``."""
         return self._get_or_make((OfferMode.TEXT, selection, language), lambda: self._make_text(selection, language))
 
+    def needs_search(self, selection: Selection, search: Search, window: int | None) -> bool:
+        """Return whether the selected tools are too many for each request of a conversation."""
+        if not search.beyond or not selection.client_names.isdisjoint((TOOL_SEARCH, CALL_TOOL)):
+            return False
+        whole = self.native(selection)
+        share = window * _SHARE if window else math.inf
+        if len(whole.names) + len(whole.left_out) <= search.beyond and whole.tokens <= share and not whole.left_out:
+            return False
+        return self.native(replace(selection, always=search.always)).tokens < whole.tokens
+
     def _get_or_make(self, key: Hashable, make: Callable[[], Offer]) -> Offer:
         version = self._read_version()
         if version != self._version or not self._specs:
             self._version, self._specs = version, tuple(self._read_specs())
+            self._all = {spec.name: spec for spec in self._specs}
             self._natives.clear()
             self._offers.clear()
         offer = self._offers.get(key)
@@ -118,10 +161,14 @@ class Offers:
             spec.name: spec for spec in self._select(selection) if plain_name(spec.name) not in selection.client_names
         }
         room = MAX_TOOLS - len(selection.client_names)
+        found = self._split_found(specs, selection)
         chosen, tokens, left_out = _choose_fitting(specs, lambda name: self._native(specs[name]).tokens, room)
         if not chosen:
             return Offer(left_out=left_out)
         natives = [self._native(specs[name]) for name in chosen]
+        if found:
+            natives.append(_CALL_TOOL)
+            chosen, tokens = [*chosen, CALL_TOOL], tokens + _CALL_TOOL.tokens
         return Offer(
             mode=OfferMode.NATIVE,
             names={native.name: name for native, name in zip(natives, chosen, strict=True)},
@@ -129,10 +176,23 @@ class Offers:
             tools_json=b"[" + b",".join(native.json for native in natives) + b"]",
             tokens=tokens,
             left_out=left_out,
+            found=found,
+            among=frozenset(found.values()) if found and selection.is_limited else None,
         )
+
+    def _split_found(self, specs: dict[str, ToolSpec], selection: Selection) -> dict[str, str]:
+        """Leave in ``specs`` what is offered beside a search; return what that may find, by the names for models."""
+        if selection.always is None or TOOL_SEARCH not in self._all:
+            return {}
+        found = {plain_name(name): name for name in specs}
+        for name in [name for name in specs if name not in selection.always]:
+            del specs[name]
+        specs[TOOL_SEARCH] = self._all[TOOL_SEARCH]
+        return found
 
     def _make_text(self, selection: Selection, language: str) -> Offer:
         specs = {spec.name: spec for spec in self._select(selection)}
+        found = self._split_found(specs, selection)
         chosen, _, left_out = _choose_fitting(specs, lambda name: estimate_tokens(write_offered(specs[name], language)))
         if not chosen:
             return Offer(left_out=left_out)
@@ -143,6 +203,8 @@ class Offers:
             listing=listing,
             tokens=estimate_tokens(listing),
             left_out=left_out,
+            found=found,
+            among=frozenset(found.values()) if found and selection.is_limited else None,
         )
 
     def _select(self, selection: Selection) -> Iterator[ToolSpec]:
@@ -210,9 +272,27 @@ _OTHER_BYTES: Final = 2.5  # a Chinese character has three, and is seldom more t
 def estimate_tokens(text: str) -> int:
     """Return an upper estimate of the tokens of a text."""
     if text.isascii():
-        return ceil(len(text) / _ASCII_CHARS)
+        return math.ceil(len(text) / _ASCII_CHARS)
     ascii_ = len(text.encode("ascii", "ignore"))
-    return ceil(ascii_ / _ASCII_CHARS + (len(text.encode("utf-8", "replace")) - ascii_) / _OTHER_BYTES)
+    return math.ceil(ascii_ / _ASCII_CHARS + (len(text.encode("utf-8", "replace")) - ascii_) / _OTHER_BYTES)
+
+
+def _define_call_tool() -> _Native:
+    function: JsonObject = {
+        "name": CALL_TOOL,
+        "description": "Calls a tool that ToolSearch has found. name: its name; arguments: its own parameters.",
+        "parameters": {
+            "type": "object",
+            "properties": {"name": {"type": "string"}, "arguments": {"type": "object"}},
+            "required": ["name", "arguments"],
+        },
+    }
+    definition: JsonObject = {"type": "function", "function": function}
+    json = orjson.dumps(definition)
+    return _Native(CALL_TOOL, definition, json, estimate_tokens(json.decode()))
+
+
+_CALL_TOOL: Final = _define_call_tool()
 
 
 MEDIA_TOKENS: Final = 1500  # of a picture or a document, whose size is not looked at

@@ -1,5 +1,6 @@
 """The policy of offering tools to chats. The request sets the mode, else its model alias, its key or the settings.
 
+Whether there are so many tools that a model searches them is decided at the first request of a conversation, and stays.
 Nothing is offered where it would only disturb: see ``_should_offer_nothing``. A request with tools of its own gets
 ours only if it, its alias or its key asks for them. A model that refuses native tools is asked again at once with the
 text listing, and gets that at once for a while (``ToolRefusals``).
@@ -14,9 +15,9 @@ from typing import Final
 
 from toolyard.gateway.chat_ports import PromptSources
 from toolyard.gateway.chat_prompt import FilledPrompt, add_nonce, add_system_text, detect_language, lists_tools
-from toolyard.gateway.chat_request import ModelRequest, wants_json
+from toolyard.gateway.chat_request import ModelRequest, identify_conversation, wants_json
 from toolyard.gateway.faults import ChatFault, encode_request
-from toolyard.gateway.offer import Offer, Offers, Selection
+from toolyard.gateway.offer import Offer, Offers, Search, Selection
 from toolyard.gateway.providers.upstream import Upstream
 from toolyard.gateway.providers.upstreams import TOUR
 from toolyard.gateway.tool_calls.jobs import Bounds
@@ -78,12 +79,19 @@ class OfferPolicy:
     """Adds offers to chat requests. ``default_mode`` and ``lists_aliases`` are settings, and may change meanwhile."""
 
     def __init__(
-        self, texts: PromptSources, now: Callable[[], float], default_mode: OfferMode, *, lists_aliases: bool
+        self,
+        texts: PromptSources,
+        now: Callable[[], float],
+        default_mode: OfferMode,
+        *,
+        lists_aliases: bool,
+        search: Search,
     ) -> None:
         """``now`` is a monotonic clock."""
         self._offers = Offers(texts.specs, texts.version)
         self._refusals = ToolRefusals(now)
-        self.default_mode, self.lists_aliases = default_mode, lists_aliases
+        self.default_mode, self.lists_aliases, self.search = default_mode, lists_aliases, search
+        self._searching: OrderedDict[bytes, tuple[str, ...] | None] = OrderedDict()  # by conversation
 
     def list_models(self, models: list[JsonObject]) -> list[JsonObject]:
         """Return the models, and each once more under its aliases if these are listed."""
@@ -104,13 +112,11 @@ class OfferPolicy:
             return ask, None
         if ask.owners.brings_tools and not choice.is_explicit:
             return ask, None
-        selection = Selection.from_bounds(bounds)
+        selection = self._choose_search(ask, Selection.from_bounds(bounds, ask.owners.client), upstream.window(model))
         refused = choice.mode is OfferMode.AUTO and self._refusals.has(upstream.name, model)
         if refused or choice.mode is OfferMode.TEXT or "functions" in ask.body:
             return self._add_listing(ask, selection), None
-        offered = add_tools(
-            ask, self._offers.native(replace(selection, client_names=ask.owners.client)), prompt.messages
-        )
+        offered = add_tools(ask, self._offers.native(selection), prompt.messages)
         if choice.mode is not OfferMode.AUTO:
             return offered, None
         return offered, TextForm(
@@ -118,7 +124,19 @@ class OfferPolicy:
             remember=lambda: self._refusals.add(upstream.name, model),
         )
 
+    def _choose_search(self, ask: ModelRequest, selection: Selection, window: int | None) -> Selection:
+        """Return the selection with what is always offered, if the others are to be searched."""
+        key = identify_conversation(ask.caller, ask.messages)
+        if key not in self._searching:
+            searches = self._offers.needs_search(selection, self.search, window)
+            self._searching[key] = self.search.always if searches else None
+            if len(self._searching) > _MAX_CONVERSATIONS:
+                self._searching.popitem(last=False)
+        self._searching.move_to_end(key)
+        return replace(selection, always=self._searching[key])
+
     def _add_listing(self, ask: ModelRequest, selection: Selection) -> ModelRequest:
+        selection = replace(selection, client_names=frozenset())  # a listing shadows nothing
         return add_listing(ask, self._offers.text(selection, detect_language(ask.messages)))
 
 
@@ -152,6 +170,7 @@ def declines_tools(body: JsonObject) -> bool:
     return "none" in (body.get("tool_choice"), body.get("function_call")) or body.get("n") not in (None, 1)
 
 
+_MAX_CONVERSATIONS: Final = 10_000
 _MAX_KEPT: Final = 256  # models
 _KEPT_S: Final = 3600.0  # a provider may be started anew, with tools
 _CODES: Final = frozenset(

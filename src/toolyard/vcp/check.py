@@ -16,7 +16,7 @@ from toolyard.plugins.package.config_env import is_secret
 from toolyard.plugins.package.installation_view import PROMPT_VARIABLE, find_named_variables, list_process_settings
 from toolyard.plugins.package.plugin import Origin, Plugin, PluginState
 from toolyard.vcp.dependencies import Need, NeedKind, find_needs
-from toolyard.vcp.installation import Installation, InstalledPlugin
+from toolyard.vcp.installation import MIN_KEY, Installation, InstalledPlugin
 from toolyard.vcp.ownership import find_vcptoolbox
 
 
@@ -188,7 +188,14 @@ def _check_keys(there: Installation) -> Iterator[Finding]:
     )
     for name, key, why in keys:
         if key:
-            yield Finding(part=Part.KEY, name=name, verdict=Verdict.TAKEN, why=why)
+            yield _check_key(Part.KEY, name, key, why)
     if there.vcp_key:
         why = Message("connects nodes, and clients to /VCPlog and /vcpinfo, which answer approvals there")
-        yield Finding(part=Part.CLIENT, name="VCP_Key", verdict=Verdict.TAKEN, why=why)
+        yield _check_key(Part.CLIENT, "VCP_Key", there.vcp_key, why)
+
+
+def _check_key(part: Part, name: str, key: str, why: str) -> Finding:
+    if len(key) >= MIN_KEY:
+        return Finding(part=part, name=name, verdict=Verdict.TAKEN, why=why)
+    short = Message("it has fewer than {least} characters: set a longer one, in its clients too", least=MIN_KEY)
+    return Finding(part=part, name=name, verdict=Verdict.NEEDS, why=short)

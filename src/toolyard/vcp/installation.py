@@ -29,6 +29,7 @@ TOOLBOX_MAP: Final = "toolbox_map.json"
 IN_PROCESS: Final = (PluginType.MESSAGE_PREPROCESSOR, PluginType.SERVICE, PluginType.HYBRID_SERVICE)
 _MAX_BYTES = 8 * 2**20
 _MAX_FILES = 10_000
+MIN_KEY: Final = 8  # characters of a key that is accepted
 _UNSET = "YOUR_"  # with which the values of config.env.example begin
 
 

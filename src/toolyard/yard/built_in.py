@@ -17,6 +17,7 @@ from toolyard.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
     from toolyard.tools.file_changer import FileChanger
+    from toolyard.tools.tool_search import Catalogue
     from toolyard.workspace.changes.arranger import Arranger
     from toolyard.workspace.changes.transaction import Transactions
     from toolyard.workspace.changes.trash import Trash
@@ -28,7 +29,11 @@ if TYPE_CHECKING:
 class BuiltInTools:
     """The tools of the package ``tools``, and the parts of the workspace that they share."""
 
-    def __init__(self, config: Config, workspace: Workspace, now: Callable[[], datetime]) -> None:
+    def __init__(
+        self, config: Config, workspace: Workspace, now: Callable[[], datetime], catalogue: "Callable[[], Catalogue]"
+    ) -> None:
+        """``catalogue``: all tools of the host."""
+        self._catalogue = catalogue
         self._config, self._workspace, self._now = config, workspace, now
         self._transactions_folder = config.home / "transactions"
         self._closes: list[Callable[[], None]] = []  # of the parts that were made
@@ -119,6 +124,7 @@ class BuiltInTools:
             "undo": lambda: self._undo,
             "fetch": _make_fetch,
             "fallback_encodings": lambda: self._encodings,
+            "catalogue": lambda: self._catalogue,
         }
 
 

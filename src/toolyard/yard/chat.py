@@ -14,6 +14,7 @@ from toolyard.gateway.chat_ports import InstalledPrompt, PendingApproval, Prompt
 from toolyard.gateway.chats import Chat, ChatRules
 from toolyard.gateway.media_links import MediaLinks
 from toolyard.gateway.media_parts import MediaRefusals
+from toolyard.gateway.offer import Search
 from toolyard.gateway.offer_policy import OfferPolicy
 from toolyard.gateway.providers.answer import Limits
 from toolyard.gateway.providers.contact import WatchedUpstream
@@ -31,6 +32,7 @@ from toolyard.protocol.json import JsonObject, find_main_argument
 from toolyard.protocol.mask import Mask
 from toolyard.protocol.records.assistant_record import AssistantOptions
 from toolyard.protocol.tool import Origin, Risk, ToolCall, ToolSpec
+from toolyard.settings import Settings
 
 if TYPE_CHECKING:
     from toolyard.yard.yard import Yard
@@ -89,7 +91,9 @@ def make_chat(
         nonce=settings.request_nonce,
         followed_s=60.0 * settings.chat_unfollowed_minutes,
     )
-    offer_policy = OfferPolicy(texts, clock.monotonic, settings.offer, lists_aliases=settings.model_aliases)
+    offer_policy = OfferPolicy(
+        texts, clock.monotonic, settings.offer, lists_aliases=settings.model_aliases, search=read_search(settings)
+    )
     upstreams = _make_upstreams(yard, config, clock, limits, tour_pause_s, mask)
     return Chat(upstreams, texts, offer_policy, ports, rules, yard.state.turns, AssistantModels(list_assistants))
 
@@ -122,6 +126,11 @@ def _make_installed_prompts(
         similarity=Similarities(files, clock.monotonic, yard.mask.text).compare,
     )
     return InstalledPrompts(files, ports).fill
+
+
+def read_search(settings: Settings) -> Search:
+    """Return what the settings say of tool search."""
+    return Search(beyond=settings.tool_search, always=settings.always_offered)
 
 
 def change_upstreams(chat: Chat, yard: "Yard", config: Config, *, clock: Clock, mask: Mask) -> None:

@@ -60,7 +60,7 @@ class Yard:
         self.clock = clock or SystemClock()
         basis = Basis(config, workspace, self.clock, self.mask)
         self.project = basis.project
-        self._built_in = BuiltInTools(config, workspace, self.clock.now)
+        self._built_in = BuiltInTools(config, workspace, self.clock.now, lambda: self.tools)
         try:
             self._built_in.recover_writes()
         except BaseException:

@@ -1,1 +1,1 @@
-"""What chats keep: conversations, assistants, prompts, turns and responses, and the answers of idempotent requests."""
+"""Stored parts of chats: conversations, assistants, prompts, turns, responses, the answers of idempotent requests."""

@@ -1,1 +1,1 @@
-"""What has happened, kept: the journal of calls and events, the audit trail, messages for back ends, statistics."""
+"""History: the journal of calls and events, the audit trail, messages for back ends, statistics."""

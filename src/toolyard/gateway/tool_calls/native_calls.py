@@ -3,7 +3,6 @@
 A call that cannot be run, such as one whose arguments are not JSON, fails like any other: it is reported and recorded.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from operator import itemgetter
 from typing import Final
@@ -12,6 +11,7 @@ from uuid import uuid4
 import orjson
 
 from toolyard.gateway.chat_ports import ToolPort
+from toolyard.gateway.offer import CALL_TOOL, Offer
 from toolyard.gateway.reply.chunks import KeptValue, entry_bytes
 from toolyard.gateway.tool_calls.jobs import Job
 from toolyard.message import Message
@@ -149,23 +149,34 @@ class _CallBuilder:
         return made
 
 
-def make_jobs(
-    calls: list[JsonObject], tools: ToolPort, caller: str, *, names: Mapping[str, str], cut: bool = False
-) -> list[Job]:
-    """Return the jobs of these calls; the last call of a reply that was ``cut`` does not run unless it is complete.
-
-    ``names``: our tools, by the names under which they were offered.
-    """
+def make_jobs(calls: list[JsonObject], tools: ToolPort, caller: str, *, offer: Offer, cut: bool = False) -> list[Job]:
+    """Return the jobs of these calls; the last call of a reply that was ``cut`` does not run unless it is complete."""
     made = []
     for number, call in enumerate(calls, 1):
-        name, use_id = names.get(call_name(call), call_name(call)), str(call.get("id") or "")
+        name, use_id = offer.resolve(call_name(call)), str(call.get("id") or "")
         id_ = use_id or f"call_{uuid4().hex}"  # not every provider gives one, and the result has to name it
         arguments, problem = _parse_arguments(call, cut=cut and number == len(calls))
+        if name == CALL_TOOL and CALL_TOOL in offer.names and not problem:
+            name, arguments, problem = _unwrap(arguments, offer)
         if number > MAX_CALLS:
             problem = Message("Only the first {most} calls of a reply are run: send it again.", most=MAX_CALLS)
-        request = tools.request(name, arguments, caller=caller, maid=None, metadata={})
+        request = tools.request(name, arguments, caller=caller, maid=None, metadata=offer.limit_search(name))
         made.append(Job(tool=name, call=replace(request, use_id=use_id, unreadable=problem), native_id=id_))
     return made
+
+
+def _unwrap(arguments: JsonObject, offer: Offer) -> tuple[str, JsonObject, str]:
+    """Return the tool that a call of CallTool is for, and its arguments; or why they cannot be read."""
+    name, inner = arguments.get("name"), arguments.get("arguments", {})
+    if not isinstance(name, str) or not name:
+        return CALL_TOOL, arguments, Message("'name' is missing: the name of a tool that ToolSearch has found.")
+    name = offer.resolve(name)
+    if isinstance(inner, str):
+        inner, problem = parse_arguments(inner)
+        return name, inner, problem
+    if not isinstance(inner, dict):
+        return name, arguments, Message("'arguments' is an object with the parameters of {tool}.", tool=name)
+    return name, inner, ""
 
 
 def _parse_arguments(call: JsonObject, *, cut: bool) -> tuple[JsonObject, str]:

@@ -14,6 +14,7 @@ from dataclasses import replace
 from typing import Final
 
 from toolyard.gateway.chat_ports import ToolPort
+from toolyard.gateway.offer import Offer
 from toolyard.gateway.reply.chunks import read_text
 from toolyard.gateway.tool_calls.jobs import Job, JobResult
 from toolyard.gateway.vcp_blocks import INFORMATION, INFORMATION_END, MARK_HISTORY, PAYLOAD
@@ -31,13 +32,13 @@ MAX_KEPT: Final = 32
 
 
 def make_jobs(
-    requests: Iterable[Call | Malformed], tools: ToolPort, caller: str, messages: list[Json], text: str
+    requests: Iterable[Call | Malformed], tools: ToolPort, caller: str, messages: list[Json], text: str, offer: Offer
 ) -> list[Job]:
     """Return the jobs of these requests; ``text`` is the complete reply, in which they stand."""
     jobs, broken = list[Job](), 0
     for request in requests:
         if isinstance(request, Call):
-            jobs.append(_make_job(request, tools, caller, messages))
+            jobs.append(_make_job(request, tools, caller, messages, offer))
             continue
         broken += 1
         job = Job(tool=request.tool or "?", problem=request.problem)
@@ -68,13 +69,13 @@ def select_context(scope: str, messages: list[Json]) -> list[Json] | None:
     return messages[-(int(match[1] or _FEW) or len(messages)) :] if match else None
 
 
-def _make_job(request: Call, tools: ToolPort, caller: str, messages: list[Json]) -> Job:
+def _make_job(request: Call, tools: ToolPort, caller: str, messages: list[Json], offer: Offer) -> Job:
     spec = tools.spec(request.tool)
     arguments: JsonObject = dict(request.args)
     if spec is not None and not spec.verbatim:  # only a plugin gets the signer's name
         arguments = {name: value for name, value in arguments.items() if name not in SIGNERS}
     flows = select_context(request.river, messages) if request.river else None
-    metadata: JsonObject = {} if flows is None else {"river_context": flows}
+    metadata = offer.limit_search(request.tool) | ({} if flows is None else {"river_context": flows})
     return Job(
         tool=request.tool,
         call=tools.request(request.tool, arguments, caller=caller, maid=request.maid, metadata=metadata),

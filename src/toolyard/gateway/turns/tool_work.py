@@ -61,12 +61,12 @@ class ToolWork:
         request, messages = self._dialogue.request, self._dialogue.messages
         text = reply.text if reply.request_filter.requests else ""
         requests = refuse_echoes(reply.request_filter.requests, text, messages)
-        written = text_calls.make_jobs(requests, self._tools, request.caller, messages, text)
+        written = text_calls.make_jobs(requests, self._tools, request.caller, messages, text, request.offer)
         ours = native_calls.make_jobs(
             self._own_calls(reply),
             self._tools,
             request.caller,
-            names=request.offer.names,
+            offer=request.offer,
             cut=reply.finish == native_calls.CUT,
         )
         jobs = [self._bounds.apply(job, self._tools.spec).with_chat(self._chat) for job in (*ours, *written)]

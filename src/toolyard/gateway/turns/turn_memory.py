@@ -25,7 +25,7 @@ from typing import Final
 
 import orjson
 
-from toolyard.gateway.reply.chunks import read_text
+from toolyard.gateway.reply.chunks import DETAILS, read_text
 from toolyard.gateway.tool_calls.rounds import CallKeys, Rounds, call_keys, drop_reasoning, fit_rounds
 from toolyard.protocol.json import Json, JsonObject
 from toolyard.protocol.requests.marks import START
@@ -232,5 +232,34 @@ def _restore(stored: _StoredTurn, message: JsonObject, nonce: str | None, model:
     rounds, last_words = orjson.loads(text if nonce is None else text.replace(START, _start_with_nonce(nonce)))
     made: list[Json] = rounds if stored.model == model else [drop_reasoning(message) for message in rounds]
     if last_words or message.get("tool_calls"):
-        made.append({**message, "content": last_words})
+        made.append(_drop_repeated_reasoning({**message, "content": last_words}, made))
     return made
+
+
+def _drop_repeated_reasoning(message: JsonObject, rounds: list[Json]) -> JsonObject:
+    """Return a message without the reasoning of the rounds before it: a client has all of a turn in one message.
+
+    What is left of it led to the words and calls of the last round, so it stands before them.
+    """
+    said = [_without_index(detail) for one in rounds for detail in _list_details(one)]
+    rest: list[JsonObject] = []
+    for detail in _list_details(message):
+        if (bare := _without_index(detail)) in said:
+            said.remove(bare)
+        else:
+            rest.append(detail)
+    first = next((index for detail in rest if isinstance(index := detail.get("index"), int)), 0)
+    moved: list[Json] = [
+        {**detail, "index": index - first} if isinstance(index := detail.get("index"), int) else detail
+        for detail in rest
+    ]
+    return {**message, DETAILS: moved} if DETAILS in message else message
+
+
+def _list_details(message: Json) -> list[JsonObject]:
+    details = message.get(DETAILS) if isinstance(message, dict) else None
+    return [one for one in details if isinstance(one, dict)] if isinstance(details, list) else []
+
+
+def _without_index(detail: JsonObject) -> JsonObject:
+    return {key: value for key, value in detail.items() if key != "index"}

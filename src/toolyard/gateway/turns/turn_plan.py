@@ -17,14 +17,20 @@ import orjson
 
 from toolyard.gateway.chat_ports import PromptSources, ToolPort
 from toolyard.gateway.chat_prompt import ask_for_structured_reply, fill_prompt
-from toolyard.gateway.chat_request import EXTENSION, ChatOptions, ClientRequest, ModelRequest, wants_json
+from toolyard.gateway.chat_request import (
+    EXTENSION,
+    ChatOptions,
+    ClientRequest,
+    ModelRequest,
+    identify_conversation,
+    wants_json,
+)
 from toolyard.gateway.faults import encode_request
 from toolyard.gateway.media_parts import MediaRefusals, replace_published_messages
 from toolyard.gateway.offer import NO_OFFER
 from toolyard.gateway.offer_policy import OfferPolicy, TextForm, choose_offer, declines_tools, split_alias
 from toolyard.gateway.providers.upstream import Upstream
 from toolyard.gateway.providers.upstreams import TOUR, Upstreams
-from toolyard.gateway.reply.chunks import read_text
 from toolyard.gateway.reply.model_reply import Reply
 from toolyard.gateway.tool_calls.jobs import Bounds, Job, JobResult
 from toolyard.gateway.tool_calls.native_calls import Ownership
@@ -201,9 +207,7 @@ class TurnPlanner:
 
     def _make_nonce(self, caller: str, messages: list[Json]) -> str:
         """Return the nonce of a conversation: the same in each of its requests, so that they begin alike."""
-        first = next((one for one in messages if isinstance(one, dict) and one.get("role") == "user"), {})
-        said = f"{caller}\0{read_text(first.get('content'))}".encode(errors="replace")
-        return blake2b(said, key=self._nonce_key, digest_size=4).hexdigest()
+        return blake2b(identify_conversation(caller, messages), key=self._nonce_key, digest_size=4).hexdigest()
 
 
 _LONG: Final = 16 * 1024  # bytes of a request from which the window of its model counts

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Final
 
 from toolyard.dialects.vcp_nodes import CLOUD, ForwardedCallback
-from toolyard.engine.tasks import Tasks
+from toolyard.engine.background.tasks import Tasks
 from toolyard.message import Message
 from toolyard.plugins.process.child_report import limit_run_time
 from toolyard.protocol.arguments import accept_arguments

@@ -18,8 +18,9 @@ from typing import Final, Generic, TypeVar
 from toolyard.engine.clock import Clock
 from toolyard.message import Message
 from toolyard.own_command import FOR_DEFAULT_HOME
+from toolyard.vcp.installation import MIN_KEY
 from toolyard.web.refusal import Refusal
-from toolyard.web.security.keys import MIN_LENGTH, PANEL, Keys, hash_secret
+from toolyard.web.security.keys import PANEL, Keys, hash_secret
 from toolyard.web.security.scope import Principal, Scope
 from toolyard.web.security.sessions import Sessions, make_csrf_token
 
@@ -88,8 +89,8 @@ class Access:
         candidates = list(given)
         if text := next((text for text in candidates if self.keys.find(text)), None):
             return self.authenticate_key(text, address)
-        if candidates and len(candidates[0]) < MIN_LENGTH:
-            why = Message("the VCP_Key is too short: one of at least {least} characters is needed", least=MIN_LENGTH)
+        if candidates and len(candidates[0]) < MIN_KEY:
+            why = Message("the VCP_Key is too short: one of at least {least} characters is needed", least=MIN_KEY)
             raise self._count_failure(address, why)
         raise self._count_failure(address, Message("wrong key: this server has another VCP_Key"))
 
@@ -98,11 +99,9 @@ class Access:
         if (key := self.keys.find(password)) is not None:
             return Principal(key_id=key.id, scopes=key.scopes, offer=key.offer)
         if self._panel is not None and is_same_secret(f"{name}:{password}", ":".join(self._panel)):
-            if len(password) >= MIN_LENGTH:
+            if len(password) >= MIN_KEY:
                 return Principal(key_id=PANEL, scopes=frozenset({Scope.ADMIN}))
-            why = Message(
-                "the AdminPassword is too short: one of at least {least} characters is needed", least=MIN_LENGTH
-            )
+            why = Message("the AdminPassword is too short: one of at least {least} characters is needed", least=MIN_KEY)
             raise self._count_failure(address, why)
         raise self._count_failure(address, Message("the name or the password is wrong"))
 

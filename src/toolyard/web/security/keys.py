@@ -19,6 +19,7 @@ from toolyard.errors import ConfigError
 from toolyard.message import Message
 from toolyard.protocol.json import JsonObject
 from toolyard.settings import OfferMode
+from toolyard.vcp.installation import MIN_KEY
 from toolyard.web.security.scope import ANY_KEY, Scope
 from toolyard.workspace.home_folder import StateFile
 
@@ -27,7 +28,6 @@ OWNER: Final = "owner"
 INSTALLATION: Final = "vcp"  # the VCP_Key of a VCPToolBox installation
 VCP_PROCESS: Final = "vcp-plugins"
 PANEL: Final = "vcp-panel"  # who reads VCPToolBox's admin API with its password
-MIN_LENGTH: Final = 8  # characters of a key of such an installation
 MIN_REMOTE_LENGTH: Final = 32  # characters of an owner key that other machines may use
 MAX_KEYS: Final = 1000
 FRESH_S: Final = 0.25
@@ -134,8 +134,8 @@ def make_installation_keys(http: str, channels: str) -> list[Key]:
 
     One that is empty or too short to be a secret is left out; where both are the same text, it is one key.
     """
-    scopes = {http: {Scope.CHAT, Scope.TOOLS}} if len(http) >= MIN_LENGTH else {}
-    if len(channels) >= MIN_LENGTH:
+    scopes = {http: {Scope.CHAT, Scope.TOOLS}} if len(http) >= MIN_KEY else {}
+    if len(channels) >= MIN_KEY:
         scopes.setdefault(channels, set()).update((Scope.APPROVE, Scope.NODE))
     return [
         Key(

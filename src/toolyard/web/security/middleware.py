@@ -47,6 +47,7 @@ from toolyard.web.security.scope import (
     PathRule,
     Principal,
 )
+from toolyard.web.security.ways_in import is_lost
 from toolyard.web.server.health import Drain
 from toolyard.web.server.metrics import Metrics
 
@@ -192,6 +193,8 @@ class SecurityMiddleware:
             return True
         self._drain.require_open()
         principal = self._authenticate(head)
+        if not rule.is_known and is_lost(head.method, head.path):
+            raise _describe_bases(head)
         if not principal.has_any_scope(rule.scopes):
             if head.is_page_request and is_mistyped_page(head.path, rule):
                 return False  # no route runs: a path without a rule stays closed
@@ -275,6 +278,20 @@ class _ResponseSender:
 def is_mistyped_page(path: str, rule: PathRule) -> bool:
     """Return whether a path has no rule and is none of the API, so that a person may have mistyped it."""
     return not rule.is_known and not path.startswith("/v1/")
+
+
+def _describe_bases(head: RequestHead) -> Refusal:
+    """Return the answer to a client whose base URL leads nowhere."""
+    base = f"{head.scheme}://{head.host}{head.prefix or ''}"
+    return Refusal(
+        HTTPStatus.NOT_FOUND,
+        Message(
+            "there is nothing at this path: the base URL is {openai} for clients of OpenAI, and {anthropic} for those "
+            "of Anthropic",
+            openai=f"{base}/v1",
+            anthropic=base,
+        ),
+    )
 
 
 def _find_page(refusal: Refusal, head: RequestHead) -> Page | None:

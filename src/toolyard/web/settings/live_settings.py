@@ -26,7 +26,7 @@ from toolyard.gateway.media_links import MediaLinks
 from toolyard.web.security.request_head import HostPolicy, make_host_policy
 from toolyard.web.server.listener import local_url, make_url
 from toolyard.web.settings.settings_change import reload_config
-from toolyard.yard.chat import change_upstreams
+from toolyard.yard.chat import change_upstreams, read_search
 from toolyard.yard.yard import Yard
 
 ApplySettings = Callable[[Config], None]
@@ -98,6 +98,7 @@ def map_appliers(
     def offer(config: Config) -> None:
         chat.offer_policy.default_mode = config.settings.offer
         chat.offer_policy.lists_aliases = config.settings.model_aliases
+        chat.offer_policy.search = read_search(config.settings)
 
     def zone(config: Config) -> None:
         yard.state.zone = config.zone
@@ -109,7 +110,7 @@ def map_appliers(
     return {
         "approval_mode": approvals,
         "time_zone": zone,
-        **dict.fromkeys(("offer", "model_aliases"), offer),
+        **dict.fromkeys(("offer", "model_aliases", "tool_search", "always_offered"), offer),
         "public_url": address,
         **dict.fromkeys(("trusted_folders", "shared_keys", "confinement", "strict_network", "bubblewrap"), plugins),
         **dict.fromkeys(("allowed_hosts", "allowed_origins", "trusted_proxies"), edge),

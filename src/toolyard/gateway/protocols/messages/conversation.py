@@ -193,7 +193,8 @@ class _Assistant:
         name = read_text(block.get("name"), f"{place}.name")
         arguments = json_bytes(read_object(block.get("input"), f"{place}.input")).decode()
         call: JsonObject = {"id": id_, "type": "function", "function": {"name": name, "arguments": arguments}}
-        self._calls.append(keep_origin(call | cache_control(block), block))
+        call |= cache_control(block)
+        self._calls.append(keep_origin(call, block) if block.get("type") == "tool_use" else call)
         self._number += 1
 
     def to_messages(self) -> list[JsonObject]:
