@@ -70,6 +70,7 @@ def test_listings_are_lines(yard: BlockingYard, project: Path) -> None:
     assert ask(yard, "Glob", pattern="src/**/*.py").split("\n")[1:] == ["src/a.py", "src/deep/b.py"]
     assert ask(yard, "Grep", pattern="two", output="files").split("\n")[1:] == ["src/a.py", "src/deep/b.py"]
     assert ask(yard, "Grep", pattern="two", output="count").split("\n")[1:] == ["src/a.py:2", "src/deep/b.py:2"]
+    assert '"tools"' not in ask(yard, "ToolSearch", query="draw a chart")
     assert ask(yard, "Grep", pattern="zero") == "No matches for 'zero' in '.' (2 files searched)."
 
 

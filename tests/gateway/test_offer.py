@@ -47,7 +47,7 @@ def test_the_shipped_tools_together_take_few_tokens_in_every_form(yard: Blocking
     for language in ("en", "zh"):
         assert count_tokens(offers_of(yard).text(ALL, language).listing) <= 3500
     listed = yard.tools(dialect="mcp")
-    assert len(listed) == 15, "and FileOperator"
+    assert len(listed) == 16, "and FileOperator and ToolSearch"
     assert count_tokens(orjson.dumps({"tools": listed}).decode()) <= 3500
 
 

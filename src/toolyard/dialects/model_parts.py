@@ -196,5 +196,6 @@ _WRITERS: Final[Mapping[str, _Writer]] = {
     "LS": _Writer({"entries"}, _write_entries),
     "Glob": _Writer({"paths"}, _write_paths),
     "Grep": _Writer({"matches", "files", "counts"}, _write_matches),
+    "ToolSearch": _Writer({"tools"}, lambda _: iter(())),  # its text has all of them
     **dict.fromkeys((*_CHANGING, "FileOperator", "ServerFileOperator"), _Writer({"applied"}, _write_change)),
 }
