@@ -2222,6 +2222,10 @@ INTEROP: Final = _now(
     ("confinement:views", "vcp.md#settings-and-keys",
      ("A program reads a view in place of a file that holds what it must not see; where nothing can be mounted, that "
       "file cannot be opened, and everything around it can.")),
+    ("docs:vcp-walk", "vcp.md#the-first-chat",
+     "Typed from the page, an owner comes in three minutes from --vcp to a chat in which an agent writes its diary."),
+    ("vcp:provider", "vcp.md#the-first-chat",
+     "While the settings name no model provider, it is that of the installation."),
     ("vcp:check", "vcp.md#what-is-used-in-place",
      "toolyard vcp check says of each plugin, variable, agent, schedule, key and client what becomes of it, and why."),
     ("http:installation", "vcp.md#one-decision, http.md#administration",
@@ -2246,6 +2250,8 @@ INTEROP: Final = _now(
      "A tree is run by one server, unless its owner starts it beside VCPToolBox, which then keeps the timers."),
     ("vcp:same-answers", "vcp.md#what-is-used-in-place",
      "The stdio and static plugins of a real installation answer in place as they do in VCPToolBox."),
+    ("vcp:load", "vcp.md#compared-with-vcptoolbox",
+     "Of the plugins of a real installation, no call is lost with 8 and with 32 at the same time."),
     ("vcp:bridge:call", "vcp.md#plugins-in-vcptoolboxs-process",
      ("A plugin that lives in VCPToolBox's process is a tool like any other: found, permitted, timed, journalled and "
       "cancelled, with its own result or error.")),

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from zoneinfo import ZoneInfo
 
 FILE_NAME = "config.toml"
+INSTALLATION_FILE = "config.env"  # of a VCPToolBox installation
+_PROVIDER = ("upstream_url", "upstream_key", "upstreams")
 HOST_FILE = "host.env"  # variables that plugins may be given beside those of the environment, which count more
 
 
@@ -110,9 +112,25 @@ def load_config(
         )
     environ = {**_read_host_variables(place / HOST_FILE), **os.environ}
     own_command = find_own_command(home, folder if project else None, given)
+    named = vcp or values["vcp"]
+    installation = Path(os.path.realpath(named)) if named else None
+    if installation and all(sources[name] == "default" for name in _PROVIDER):
+        values |= _read_provider(installation / INSTALLATION_FILE)  # defaults: any setting comes before them
     settings = Settings(**values)
-    installation = Path(os.path.realpath(vcp)) if vcp else settings.vcp and Path(os.path.realpath(settings.vcp))
     return Config(folder, place, settings, sources, environ, given, installation, beside, trusts_given, own_command)
+
+
+def _read_provider(file: Path) -> dict[str, str]:
+    """Return the model provider of a VCPToolBox installation as settings; empty when it names none."""
+    try:
+        variables = _read_host_variables(file)
+        url, key = (variables.get(name, "") for name in ("API_URL", "API_Key"))
+        if not url or not key or key.startswith("YOUR_"):  # the value of its example
+            return {}
+        parsers = {setting.name: setting.parse for setting in SETTINGS}
+        return {"upstream_url": parsers["upstream_url"](url), "upstream_key": parsers["upstream_key"](key)}
+    except (ConfigError, ValueError):  # the check of the installation says what is wrong with that file
+        return {}
 
 
 def _read_host_variables(file: Path) -> Mapping[str, str]:

@@ -39,7 +39,7 @@ from toolyard.settings import MIN_CLUSTER_KEY, Settings
 from toolyard.storage.repair import find_lost_secrets, forget_lost_secrets, repair
 from toolyard.storage.secret_key import KEY_FILE
 from toolyard.storage.state_file import STATE, check
-from toolyard.vcp.dependencies import find_needs
+from toolyard.vcp.dependencies import find_needs, find_store_problem
 from toolyard.workspace.search.ripgrep import find_ripgrep
 from toolyard.yard.chat import DEFAULT_URL
 from toolyard.yard.yard import Yard
@@ -182,6 +182,9 @@ def _check_all_plugins(plugins: Sequence[Plugin], config: Config) -> list[Check]
 
 def _check_needs(plugins: Sequence[Plugin], config: Config) -> Iterator[Check]:
     """Yield a check for each plugin of a VCPToolBox installation that needs what this machine does not have."""
+    roots = {plugin.installation for plugin in plugins if plugin.installation and plugin.is_in_process}
+    for problem in filter(None, map(find_store_problem, roots)):
+        yield Check.warn("plugins", problem, Message("A newer system has it; VCPToolBox itself does not start here."))
     for plugin in plugins:
         needs = find_needs(plugin, config.home)
         if needs:

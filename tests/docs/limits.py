@@ -211,7 +211,7 @@ def list_rows(server: Mapping[str, Any]) -> dict[str, list[Row]]:
             Row("nodes", _count(nodes.MAX_NODES)),
             Row("message of a node", _bytes(node_routes.MAX_MESSAGE)),
             Row("message to a node", _bytes(node.MAX_SENT)),
-            Row("messages of a node in a second", _count(node_routes.RATE)),
+            Row("messages of a node in a second that nobody waits for", _count(node_routes.RATE)),
             Row("messages that wait until a node takes them", _count(node.MAX_UNSENT)),
             Row("calls in a node at the same time", _count(node.AT_ONCE)),
             Row("tools of a node", _count(node.MAX_TOOLS)),

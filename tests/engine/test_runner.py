@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from tests.fakes import Endless, FakeClock, FakeTool, ListJournal, Work, says
 from tests.waiting import wait_until_blocking
+from toolyard.config import load_config
 from toolyard.engine import runner
 from toolyard.engine.history.journal import Journal
 from toolyard.engine.registry import Registry
@@ -30,7 +31,8 @@ from toolyard.storage.sqlite import SqliteStore
 from toolyard.tools.worker_thread import in_thread
 from toolyard.workspace.outputs import Outputs
 from toolyard.workspace.workspace import Workspace
-from toolyard.yard.results import ModelView
+from toolyard.yard.results import ModelView, Results
+from toolyard.yard.state import Basis
 
 WAIT_S = 60.0
 
@@ -40,14 +42,17 @@ class Bench:
 
     def __init__(self, root: Path, work: Work, **tool: object) -> None:
         self.clock, self.journal = FakeClock(), ListJournal()
+        workspace, mask = Workspace(root), Mask(["top-secret-value"])
+        basis = Basis(load_config(root, root.parent / "home"), workspace, self.clock, mask)
         self.runner = Runner(
             Registry([FakeTool(work, **tool)]),  # type: ignore[arg-type]
             root=str(root),
             clock=self.clock,
             journal=self.journal,
-            mask=Mask(["top-secret-value"]),
+            mask=mask,
+            keep_media=Results(basis).keep_media,
         )
-        self.showing = ModelView(Outputs(Workspace(root)), self.clock, mask=Mask(["top-secret-value"]))
+        self.showing = ModelView(Outputs(workspace), self.clock, mask=mask)
 
     def call(self, tool: str = "Fake", **arguments: object) -> ToolCall:
         return ToolCall(id="c1", tool=tool, arguments=arguments)  # type: ignore[arg-type]

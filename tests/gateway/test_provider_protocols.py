@@ -22,10 +22,13 @@ from tests.gateway.serving import Gateway, gateway, request
 from tests.gateway.upstream import Script, provider
 from toolyard.config import load_config
 from toolyard.errors import ConfigError
+from toolyard.gateway.chat_request import ModelRequest
+from toolyard.gateway.providers.answer import Limits
 from toolyard.gateway.providers.endpoint import Endpoint, add_client_headers, base_address
 from toolyard.gateway.providers.forwarded_answer import Outgoing
 from toolyard.gateway.providers.upstream import HttpUpstream
-from toolyard.gateway.providers.upstreams import Provider, Upstreams
+from toolyard.gateway.providers.upstreams import Fallback, Provider, Upstreams
+from toolyard.gateway.turns.display import Show
 from toolyard.provider_settings import Provider as Setting
 from toolyard.provider_settings import ProviderOptions, ProviderProtocol
 
@@ -412,12 +415,19 @@ async def test_a_chat_provider_gets_nothing_of_another_protocol(tmp_path: Path) 
     messages = [{"role": "user", "content": "Hi"}, asked, {"role": "user", "content": "And?"}]
     tools = [{"type": "native", "protocol": "responses", "tool": {"type": "web_search"}}]
     native = {"protocol": "responses", "fields": {"truncation": "auto"}}
-    body = {"model": "m", "messages": messages, "tools": tools, "tool_choice": "auto", "native": native}
+    body: Any = {"model": "m", "messages": messages, "tools": tools, "tool_choice": "auto", "native": native}
     async with provider(scripted("chat", Reply(text="x"))) as upstream:
         http = HttpUpstream("theirs", upstream.url, None)
-        (await http.ask(json.dumps(body).encode(), stream=False, retry=False)).close()
-        (await http.ask(json.dumps({"messages": [asked]}).encode(), stream=False, retry=False)).close()
+        speaks_it = ProviderOptions(protocol=ProviderProtocol.RESPONSES)
+        away = HttpUpstream("away", "http://127.0.0.1:9", None, Limits(tries=1), speaks_it)
+        either = Fallback([(away, "m"), (http, "m")])
+        wishes: list[tuple[Any, Any]] = [(http, body), (http, {"messages": [asked]}), (either, body)]
+        for one, sent in wishes:
+            wish = ModelRequest(caller="key:a", body=sent, show=Show.SUMMARY)
+            data = wish.encode(sent, takes_native=one.takes_native).join()
+            (await one.ask(data, stream=False, retry=True)).close()
         await http.close()
+        await away.close()
         text = {"role": "assistant", "content": "a"}
-        assert upstream.bodies[0] == {"model": "m", "messages": [messages[0], text, messages[2]]}
-        assert upstream.bodies[1] == {"messages": [asked]}  # the client itself speaks chat
+        dropped = {"model": "m", "messages": [messages[0], text, messages[2]]}
+        assert upstream.bodies == [dropped, {"messages": [asked]}, dropped]  # the second client itself speaks chat

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import toolyard
 from tests.fakes import FakeClock, FakeTool, ListJournal
 from toolyard.dialects import vcp_messages
 from toolyard.engine.registry import Registry
@@ -513,7 +514,9 @@ async def test_media_anywhere_in_an_answer_are_references_in_the_data(project: P
     assert "base64" not in json.dumps(failed.data)
     full = read_plugin_result("Tiny", {"status": "success", "data": answer, "text": "Done."})
     assert "base64" not in json.dumps(full.data)
-    outcome = await settled(project, {"status": "success", "result": result})  # by a host that stores nothing
+    (project / "tool-output").write_text("")  # so that nothing can be stored
+    async with toolyard.open_async(project, project.parent / "home") as yard:
+        outcome = await yard.results.keep_media(await settled(project, {"status": "success", "result": result}))
     assert outcome.envelope.data["deep"] == [{key: value for key, value in reference.items() if key != "path"}]
     assert "could not be stored" in str(outcome.envelope.context["warnings"])
 

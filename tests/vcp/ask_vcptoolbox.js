@@ -1,5 +1,5 @@
 // Asks the plugins of a VCPToolBox tree by the tree's own Plugin.js, without its server.
-// node ask_vcptoolbox.js TREE ANSWERS < CALLS    CALLS is a JSON list of {name, arguments} or {name, static: true}
+// node ask_vcptoolbox.js TREE ANSWERS [AT_ONCE] < CALLS    CALLS: [{name, arguments | messages | static: true}]
 "use strict";
 const fs = require("fs");
 const path = require("path");
@@ -11,6 +11,8 @@ const quiet = process.exit;
 process.exit = () => {
   throw new Error("a plugin tried to end the process");
 };
+process.on("uncaughtException", () => {}); // its server goes on too: a plugin that does not read its input, for one
+process.on("unhandledRejection", () => {});
 require(path.join(tree, "modules/dotenvPatch.js"));
 require(require.resolve("dotenv", { paths: [tree] })).config({ path: path.join(tree, "config.env") });
 
@@ -22,6 +24,7 @@ async function ask(manager, call) {
     const values = names.map((name) => manager.staticPlaceholderValues.get(name) ?? manager.staticPlaceholderValues.get(name.replace(/[{}]/g, "")));
     return { values: Object.fromEntries(names.map((name, at) => [name, values[at]?.value ?? values[at] ?? null])) };
   }
+  if (call.messages) return { result: await manager.executeMessagePreprocessor(call.name, call.messages, {}) };
   return { result: await manager.processToolCall(call.name, call.arguments, "127.0.0.1") };
 }
 
@@ -31,13 +34,19 @@ async function ask(manager, call) {
   manager.setProjectBasePath(tree);
   await manager.loadPlugins();
   const answers = [];
-  for (const call of calls) {
-    try {
-      answers.push({ name: call.name, status: "success", ...(await ask(manager, call)) });
-    } catch (error) {
-      answers.push({ name: call.name, status: "error", error: error.message });
+  let next = 0;
+  const work = async () => {
+    while (next < calls.length) {
+      const at = next++;
+      const { name } = calls[at];
+      try {
+        answers[at] = { name, status: "success", ...(await ask(manager, calls[at])) };
+      } catch (error) {
+        answers[at] = { name, status: "error", error: error.message };
+      }
     }
-  }
+  };
+  await Promise.all(Array.from({ length: Number(process.argv[4] || 1) }, work));
   fs.writeFileSync(process.argv[3], JSON.stringify(answers));
   quiet(0);
 })().catch((error) => {

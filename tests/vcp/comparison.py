@@ -62,13 +62,19 @@ class Answer:
     text: str = ""
 
 
-def copy_tree(tree: Path, copy: Path) -> Path:
-    """Copy what plugins need of a tree, with all of its stdio plugins switched on."""
+def copy_whole_tree(tree: Path, copy: Path) -> Path:
+    """Copy what plugins need of a tree, with settings of ours and without approvals."""
     shutil.copytree(tree, copy, ignore=lambda folder, _: _LEFT_OUT if Path(folder) == tree else (), symlinks=True)
     shutil.copytree(tree / "node_modules", copy / "node_modules", copy_function=os.link, symlinks=True)
     (copy / "image").mkdir()
     (copy / "config.env").write_text(SETTINGS, encoding="utf-8")
     (copy / "toolApprovalConfig.json").write_text('{"enabled": false}', encoding="utf-8")
+    return copy
+
+
+def copy_tree(tree: Path, copy: Path) -> Path:
+    """Copy a tree with all of its stdio plugins switched on, and no others."""
+    copy_whole_tree(tree, copy)
     for manifest in copy.glob("Plugin/*/plugin-manifest.json*"):
         name = manifest.name.removesuffix(".block")
         fields = json.loads(manifest.read_text("utf-8-sig"))

@@ -1,6 +1,7 @@
 """What of an installation is taken, adapted, left or needs something, found without running it."""
 
 import json
+import platform
 import struct
 from pathlib import Path
 from typing import Any
@@ -74,6 +75,28 @@ def test_what_a_plugin_needs_is_found_before_its_first_call(tmp_path: Path, tree
     ]  # fmt: skip
 
 
+def write_native_module(file: Path) -> None:
+    """One of this processor, for a C library that there is not yet."""
+    machine = {"x86_64": 62, "aarch64": 183}.get(platform.machine(), 0)
+    file.write_bytes(struct.pack("<4s14xH", b"\x7fELF", machine) + b"\0GLIBC_2.4\0GLIBC_9.87\0")
+
+
+@pytest.mark.requirement("vcp:dependencies")
+def test_a_vector_engine_that_this_system_cannot_load_is_named_by_check_and_doctor(tmp_path: Path, tree: Path) -> None:
+    if our_glibc() == (0, 0):
+        pytest.skip("this system has another C library")
+    (tree / "rust-vexus-lite").mkdir()
+    (tree / "rust-vexus-lite/engine.win32.node").write_bytes(b"MZ\0GLIBC_9.99\0")
+    write_native_module(tree / "rust-vexus-lite/engine.linux.node")
+    why = check(tmp_path, tree)["host", "VCPToolBox"]["why"]
+    assert "rust-vexus-lite needs GLIBC 9.87" in why
+    assert why.endswith("its plugins run without the knowledge base")
+    (tmp_path / "home").mkdir(exist_ok=True)
+    (tmp_path / "home/config.toml").write_text(f"vcp = {json.dumps(str(tree))}\n")
+    allow(tmp_path, tree)
+    assert why in " ".join(run(tmp_path, "doctor").output.split())
+
+
 @pytest.mark.requirement("vcp:dependencies")
 def test_a_native_module_for_another_c_library_is_named(tmp_path: Path, tree: Path) -> None:
     if our_glibc() == (0, 0):
@@ -82,7 +105,7 @@ def test_a_native_module_for_another_c_library_is_named(tmp_path: Path, tree: Pa
     (node / "main.js").write_text('require("fast-thing");\nrequire("unbuilt");')
     module = tree / "node_modules/fast-thing/build/Release/fast.node"
     module.parent.mkdir(parents=True)
-    module.write_bytes(b"\x7fELF" + struct.pack("8x") + b"\0GLIBC_2.4\0GLIBC_9.87\0")
+    write_native_module(module)
     (tree / "node_modules/unbuilt").mkdir()
     (tree / "node_modules/unbuilt/binding.gyp").write_text("{}")
     assert read_glibc(module) == (9, 87)

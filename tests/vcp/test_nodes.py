@@ -265,6 +265,21 @@ async def test_what_a_node_sends_is_bounded(running: RunningServer, monkeypatch:
     assert MAX_NODES > 0
 
 
+@pytest.mark.requirement("vcp:nodes:bounds", "vcp:nodes:call")
+async def test_a_fast_node_answers_as_many_calls_as_there_are(
+    running: RunningServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(routes, "RATE", 5)
+    async with connect_node(running) as node:
+        await node.register(manifest("Lamp"))
+        waiting = [start_call(running, "Lamp", text=str(number)) for number in range(32)]
+        for _ in waiting:
+            asked = await node.next()
+            text = asked["toolArgs"]["text"]
+            await node.send("tool_result", requestId=asked["requestId"], status="success", result={"message": text})
+        assert [(await finish(one)).text for one in waiting] == [str(number) for number in range(32)]
+
+
 @pytest.mark.requirement("vcp:nodes:bounds")
 async def test_a_node_that_takes_no_messages_is_asked_for_nothing_more(
     running: RunningServer, monkeypatch: pytest.MonkeyPatch

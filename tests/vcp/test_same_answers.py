@@ -9,13 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.vcp.calls import EXCEPTIONS, NOT_LOADED
 from tests.vcp.comparison import ask_ours, ask_theirs, copy_tree, find_differences
 
 TREE = os.environ.get("TOOLYARD_VCP_TREE", "")
-EXCEPTIONS = {
-    "ToolCallRecordQuery": "it reads the records that VCPToolBox itself keeps in its folder config, with SQLite, which "
-    "must write beside them; calls are recorded in Toolyard's journal here",
-}
 
 
 @pytest.mark.requirement("vcp:same-answers")
@@ -30,3 +27,11 @@ def test_plugins_answer_in_place_as_in_vcptoolbox(tmp_path: Path) -> None:
         name: found for name in there if (found := find_differences(name, there[name], here[name], (theirs, ours)))
     }
     assert different.keys() <= EXCEPTIONS.keys(), different
+
+
+@pytest.mark.requirement("vcp:same-answers")
+@pytest.mark.parametrize("page", ["vcp.md", "vcp.zh-CN.md"])
+def test_the_page_lists_each_exception(page: str) -> None:
+    text = (Path(__file__).parents[2] / "docs" / page).read_text("utf-8")
+    rows = {line.split("|")[1].strip(" `") for line in text.splitlines() if line.startswith("| `")}
+    assert {*EXCEPTIONS, *NOT_LOADED} <= rows

@@ -19,7 +19,7 @@ import logging
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from toolyard.engine.cancellation import CancelScope, uncancellable
 from toolyard.engine.clock import Clock
@@ -49,16 +49,12 @@ from toolyard.protocol.tool import (
     split_batch,
 )
 
-if TYPE_CHECKING:
-    from toolyard.protocol.content import Blob, Media
-
-
 PermitCall = Callable[[ToolCall, ToolSpec], Coroutine[Any, Any, ToolCall]]
 """Returns the call when it may run, with what it may do; raises Failure when it may not."""
 FindProcess = Callable[[str], JsonObject | None]
 """Returns how the process of an ended call ran, if it had one; called once for each."""
-SaveMedia = Callable[["Media | Blob"], Awaitable[None]]
-"""Keeps the bytes at their ``source``. Raises OSError."""
+KeepMedia = Callable[[Outcome], Awaitable[Outcome]]
+"""Stores the media of an outcome where readers of its envelope can fetch them, and refers to them in its data."""
 _log = logging.getLogger(__name__)
 _STOP_S = 5.0  # for all calls together when the Yard closes
 _LATE_S = 0.5  # a limit that is seen so much later was passed while this process stood still ...
@@ -81,11 +77,11 @@ class Runner:
         mask: Mask,
         permit: PermitCall | None = None,
         processes: FindProcess | None = None,
-        save_media: SaveMedia | None = None,
+        keep_media: KeepMedia | None = None,
     ) -> None:
         self._registry, self._root, self._clock = registry, root, clock
         self._journal, self._mask = journal, mask
-        self._permit, self._processes, self._save_media = permit, processes, save_media
+        self._permit, self._processes, self._keep_media = permit, processes, keep_media
         self._running: dict[asyncio.Future[Outcome], _Run] = {}
 
     async def settle(self, call: ToolCall) -> Outcome:
@@ -151,7 +147,15 @@ class Runner:
         return await self._journal.record_end(run.call, outcome) or outcome
 
     async def _attempt(self, run: "_Run") -> Outcome:
-        """Check, permit, run and bound a call, or one item of a batch; whatever happens is its outcome."""
+        """Return what comes of a call, or of one item of a batch, whatever happens."""
+        try:
+            outcome = await self._check_and_run(run)
+            return outcome if self._keep_media is None else await self._keep_media(outcome)
+        except Exception as error:  # noqa: BLE001 a bug of ours must still end in an envelope
+            return self._to_failed_outcome(run, _to_failure(run.call, error, has_begun=run.started is not None))
+
+    async def _check_and_run(self, run: "_Run") -> Outcome:
+        """Check, permit, run and bound a call."""
         call = run.call
         try:
             tool, items = self._check(run)
@@ -161,15 +165,9 @@ class Runner:
             run.mark_started()
             if items is not None:
                 return await self._run_batch(tool, call, items, run)
-            result = await self._run_tool(tool, replace(call, arguments=run.arguments), run.scope)
-            data, extras, context = await self._keep_media(result.data, result.extras, result.context)
-            return self._to_outcome(run, replace(result, data=data, extras=extras, context=context))
+            return self._to_outcome(run, await self._run_tool(tool, replace(call, arguments=run.arguments), run.scope))
         except Failure as failure:
-            kept = await self._keep_media(failure.data, failure.extras, failure.context)
-            failure.data, failure.extras, failure.context = kept
             return replace(self._to_failed_outcome(run, failure), arguments=run.arguments)
-        except Exception as error:  # noqa: BLE001 a bug of ours must still end in an envelope
-            return self._to_failed_outcome(run, _to_failure(call, error, has_begun=run.started is not None))
 
     def _check(self, run: "_Run") -> tuple[Tool, list[JsonObject] | None]:
         """Return the tool and, of a numbered batch, its items; the run gets its checked arguments. Raises Failure."""
@@ -227,50 +225,6 @@ class Runner:
             done.append(BatchItem(call=single, outcome=outcome, reads=reads))
         result, fault = _combine_items(done)
         return replace(self._to_outcome(run, result, fault), batch=tuple(done))
-
-    async def _keep_media(
-        self, data: JsonObject, extras: Extras, context: JsonObject
-    ) -> tuple[JsonObject, Extras, JsonObject]:
-        """Store media where readers of the envelope can fetch them; return the data with references to them.
-
-        Media that a tool read from a file or an address stay where they are. A result whose media cannot be stored is
-        kept: its reference has no path, and a warning in the context says why.
-        """
-        if not extras.parts and not extras.attached:
-            return data, extras, context
-        from toolyard.protocol.content import (  # most results have none
-            Blob,
-            Media,
-            content_key,
-            drop_path,
-            is_stored_path,
-            to_reference,
-        )
-
-        media = [part for part in extras.parts if isinstance(part, Media | Blob)]
-        warnings: list[Json] = []
-        for one in (*media, *extras.attached):
-            if is_stored_path(one.source) and (problem := await self._try_save(one)):
-                data = {key: drop_path(value, one.source) for key, value in data.items()}
-                name = one.name or Message("A medium")
-                warnings.append(Message("{name} could not be stored: {problem}.", name=name, problem=problem))
-        if media and not extras.content_key:
-            key = content_key(data)
-            data, extras = {**data, key: [to_reference(one) for one in media]}, replace(extras, content_key=key)
-        if warnings:
-            earlier = context.get("warnings")
-            context = {**context, "warnings": [*(earlier if isinstance(earlier, list) else []), *warnings]}
-        return data, extras, context
-
-    async def _try_save(self, media: "Media | Blob") -> str:
-        """Store one medium; return the problem, or an empty text."""
-        if self._save_media is None:
-            return Message("there is no place for it")
-        try:
-            await self._save_media(media)
-        except OSError as error:
-            return error.strerror or str(error)
-        return ""
 
     def _to_outcome(self, run: "_Run", result: Result, fault: Fault | None = None) -> Outcome:
         partial = result.partial or is_partial(result.data)

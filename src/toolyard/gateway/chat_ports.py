@@ -74,11 +74,12 @@ class PromptSources:
     """The sources of a prompt: the tools, and the values of placeholders."""
 
     specs: Callable[[], Iterable[ToolSpec]]  # of all tools: the built-in ones first, then the others, each by name
-    version: Callable[[], Hashable]  # changes whenever they do
+    version: Callable[[], Hashable]  # changes whenever they do, or their secrets
     static: Callable[[], Mapping[str, str]]
     task: Callable[[str, str, str], Awaitable[Task | None]]  # plugin, id, caller
     now: Callable[[], datetime]  # in the configured zone
     own: Callable[[], Mapping[str, str]] = _no_prompts  # the owner's prompts and variables, by name
     # Fills a whole request in place of all this: the prompts of an installation that is used in place.
     installed: Callable[[PromptRequest], Awaitable[InstalledPrompt]] | None = None
+    mask: Callable[[str], str] = str  # of secrets, in the definitions of tools
     report_unfilled: Callable[[Iterable[str]], None] = lambda _: None  # names in a prompt that nothing fills

@@ -10,10 +10,11 @@ import re
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, field, replace
 from hashlib import blake2b
-from typing import Final
+from typing import Final, NamedTuple
 
 from toolyard.gateway.faults import ChatFault, bad_request, encode_request
 from toolyard.gateway.offer import NO_OFFER, Offer
+from toolyard.gateway.protocols.chat_body import drop_native
 from toolyard.gateway.reply.chunks import read_text
 from toolyard.gateway.tool_calls.jobs import Bounds, parse_bounds
 from toolyard.gateway.tool_calls.native_calls import Ownership
@@ -99,7 +100,7 @@ def parse_options(asked: ClientRequest, usual: Show) -> ChatOptions:
         chat=chat,
         show=Show(form) if form else usual,
         handle=find_handle(body),
-        bounds=replace(parse_bounds(fields, may_approve=asked.may_approve), max_calls=asked.max_calls),
+        bounds=parse_bounds(fields, may_approve=asked.may_approve, max_calls=asked.max_calls),
         offer=_offer(fields.get("offer") or headers.get(OFFER_HEADER.lower(), "").lower()),
         reply=reply,
         is_retry=asked.is_repeat or _number(headers.get(RETRY_HEADER, "")) not in (None, 0),
@@ -155,13 +156,23 @@ def _number(text: str) -> float | None:
     return float(text) if _NUMBER.fullmatch(text) else None
 
 
+class SentBytes(NamedTuple):
+    """A request as JSON. It ends with our tools where it has no others: thousands of them share one offer."""
+
+    own: bytes
+    tools: bytes = b""
+
+    def join(self) -> bytes:
+        return self.own[:-1] + b',"tools":' + self.tools + b"}" if self.tools else self.own
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelRequest:
     """A chat request as it goes to the model: placeholders filled, host options removed."""
 
     caller: str
     body: JsonObject
-    raw: bytes  # the same as JSON
+    raw: bytes = b""  # the same as its client wrote it, our tools excepted; empty when anything else was changed
     show: Show
     runs_tools: bool = True  # whether its replies may ask for tools
     nonce: str | None = None
@@ -186,6 +197,15 @@ class ModelRequest:
         """The limit of the answer, as far as the client has said it."""
         limits = (self.body.get(name) for name in (_USUAL, _OTHER))
         return next((limit for limit in limits if isinstance(limit, int) and limit > 0), 0)
+
+    def encode(self, body: JsonObject, *, takes_native: bool) -> SentBytes:
+        """Return a form of the body as JSON, without what its provider has no word for. Raises ChatFailed."""
+        sent = body if takes_native else drop_native(body)
+        raw = self.raw if sent is self.body else b""
+        if self.offer.tools and sent.get("tools") is self.offer.tools:
+            own = raw or encode_request({key: value for key, value in sent.items() if key != "tools"})
+            return SentBytes(own, self.offer.tools_json)
+        return SentBytes(raw or encode_request(sent))
 
     def with_free_choice(self) -> JsonObject:
         """Return the body for a model that has made the call it had to make: it may answer now."""
@@ -226,8 +246,7 @@ def is_effort_refusal(fault: ChatFault, body: JsonObject) -> bool:
 
 
 def drop_effort(ask: ModelRequest) -> ModelRequest:
-    body = {key: value for key, value in ask.body.items() if key != "reasoning_effort"}
-    return replace(ask, body=body, raw=encode_request(body))
+    return replace(ask, body={key: value for key, value in ask.body.items() if key != "reasoning_effort"}, raw=b"")
 
 
 def is_token_limit_refusal(fault: ChatFault, body: JsonObject) -> bool:
@@ -237,5 +256,4 @@ def is_token_limit_refusal(fault: ChatFault, body: JsonObject) -> bool:
 
 def rename_token_limit(ask: ModelRequest) -> ModelRequest:
     """Return the request with its token limit under the other name."""
-    body = {_OTHER if key == _USUAL else key: value for key, value in ask.body.items()}
-    return replace(ask, body=body, raw=encode_request(body))
+    return replace(ask, body={_OTHER if key == _USUAL else key: value for key, value in ask.body.items()}, raw=b"")

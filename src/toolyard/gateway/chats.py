@@ -143,15 +143,17 @@ class Chat:
         look_at = asyncio.get_running_loop().time() + self.rules.approval_wait_s
         with reader:
             while True:
-                try:
-                    async with asyncio.timeout_at(look_at):
-                        entries = await reader.next()
-                except TimeoutError:
-                    if log.waiting and log.is_running:
-                        reader.patience_s = REPEATED_S
-                        return render_early(answer, log)
-                    look_at += _LOOK_S
-                    continue
+                if not reader.has_news:
+                    try:
+                        async with asyncio.timeout_at(look_at):
+                            await reader.wait()
+                    except TimeoutError:
+                        if log.waiting and log.is_running:
+                            reader.patience_s = REPEATED_S
+                            return render_early(answer, log)
+                        look_at += _LOOK_S
+                        continue
+                entries = await reader.next()
                 try:
                     for entry in entries:
                         answer.take(entry.event)
@@ -196,7 +198,7 @@ class Chat:
                 case Repeat.JOIN:
                     return log
                 case Repeat.CONTINUE:
-                    await log.has_ended.wait()  # it was told to
+                    await log.wait_for_end()  # it was told to
                     history = log.history
         elif request:
             history = await self._find_stored(asked.caller, request, is_marked=options.is_retry)

@@ -113,9 +113,17 @@ class Selection:
 class Offers:
     """The offers of a Yard, made on demand, and cached while its tools are the same."""
 
-    def __init__(self, specs: Callable[[], Iterable[ToolSpec]], version: Callable[[], Hashable]) -> None:
-        """``specs``: the tools in the order in which they are offered; ``version`` changes whenever they do."""
-        self._read_specs, self._read_version = specs, version
+    def __init__(
+        self,
+        specs: Callable[[], Iterable[ToolSpec]],
+        version: Callable[[], Hashable],
+        mask: Callable[[str], str] = str,
+    ) -> None:
+        """``specs``: the tools in the order in which they are offered; ``version`` changes whenever they do.
+
+        ``mask`` hides secrets in native definitions; ``version`` changes with it too.
+        """
+        self._read_specs, self._read_version, self._mask = specs, version, mask
         self._version: Hashable = None
         self._specs: tuple[ToolSpec, ...] = ()
         self._all: dict[str, ToolSpec] = {}
@@ -213,9 +221,8 @@ class Offers:
     def _native(self, spec: ToolSpec) -> "_Native":
         native = self._natives.get(spec.name)
         if native is None:
-            definition = to_function_tool(spec)
-            json = orjson.dumps(definition)
-            native = _Native(plain_name(spec.name), definition, json, estimate_tokens(json.decode()))
+            json = self._mask(orjson.dumps(to_function_tool(spec)).decode())
+            native = _Native(plain_name(spec.name), orjson.loads(json), json.encode(), estimate_tokens(json))
             self._natives[spec.name] = native
         return native
 

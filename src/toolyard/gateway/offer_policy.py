@@ -16,7 +16,7 @@ from typing import Final
 from toolyard.gateway.chat_ports import PromptSources
 from toolyard.gateway.chat_prompt import FilledPrompt, add_nonce, add_system_text, detect_language, lists_tools
 from toolyard.gateway.chat_request import ModelRequest, identify_conversation, wants_json
-from toolyard.gateway.faults import ChatFault, encode_request
+from toolyard.gateway.faults import ChatFault
 from toolyard.gateway.offer import Offer, Offers, Search, Selection
 from toolyard.gateway.providers.upstream import Upstream
 from toolyard.gateway.providers.upstreams import TOUR
@@ -88,7 +88,7 @@ class OfferPolicy:
         search: Search,
     ) -> None:
         """``now`` is a monotonic clock."""
-        self._offers = Offers(texts.specs, texts.version)
+        self._offers = Offers(texts.specs, texts.version, texts.mask)
         self._refusals = ToolRefusals(now)
         self.default_mode, self.lists_aliases, self.search = default_mode, lists_aliases, search
         self._searching: OrderedDict[bytes, tuple[str, ...] | None] = OrderedDict()  # by conversation
@@ -150,9 +150,7 @@ def add_tools(ask: ModelRequest, offer: Offer, messages: list[Json]) -> ModelReq
     own = ask.body.get("tools")
     tools = [*own, *offer.tools] if isinstance(own, list) and own else offer.tools
     body: JsonObject = {**ask.body, "messages": messages, "tools": tools}
-    raw = ask.raw.rstrip()
-    is_plain = messages is ask.messages and "tools" not in ask.body and raw.endswith(b"}")  # all but the end stays
-    raw = raw[:-1] + b',"tools":' + offer.tools_json + b"}" if is_plain else encode_request(body)
+    raw = ask.raw.rstrip() if messages is ask.messages and "tools" not in ask.body else b""
     return replace(ask, body=body, raw=raw, offer=offer, owners=replace(ask.owners, is_offered=True))
 
 
@@ -162,7 +160,7 @@ def add_listing(ask: ModelRequest, offer: Offer) -> ModelRequest:
         return replace(ask, offer=offer)
     text = offer.listing if ask.nonce is None else add_nonce(offer.listing, ask.nonce)
     body: JsonObject = {**ask.body, "messages": add_system_text(ask.messages, text)}
-    return replace(ask, body=body, raw=encode_request(body), offer=offer)
+    return replace(ask, body=body, raw=b"", offer=offer)
 
 
 def declines_tools(body: JsonObject) -> bool:

@@ -35,6 +35,7 @@ _CREATED: Final = 1_700_000_000
 class Tour:
     name = "tour"
     max_rounds = None
+    takes_native = False
     protocol = ProviderProtocol.CHAT
 
     def __init__(self, now: Callable[[], datetime], *, pause_s: float = 0.0, has_provider: bool = False) -> None:

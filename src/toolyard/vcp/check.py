@@ -15,7 +15,7 @@ from toolyard.message import Message, join_messages, to_fields
 from toolyard.plugins.package.config_env import is_secret
 from toolyard.plugins.package.installation_view import PROMPT_VARIABLE, find_named_variables, list_process_settings
 from toolyard.plugins.package.plugin import Origin, Plugin, PluginState
-from toolyard.vcp.dependencies import Need, NeedKind, find_needs
+from toolyard.vcp.dependencies import Need, NeedKind, find_needs, find_store_problem
 from toolyard.vcp.installation import MIN_KEY, Installation, InstalledPlugin
 from toolyard.vcp.ownership import find_vcptoolbox
 
@@ -82,6 +82,8 @@ def _check_host(there: Installation) -> Iterator[Finding]:
     if pid := find_vcptoolbox(there.root):
         why = Message("it runs now (process {pid}): start Toolyard with --beside, or stop it first", pid=pid)
         yield Finding(part=Part.HOST, name="VCPToolBox", verdict=Verdict.NEEDS, why=why)
+    if store := find_store_problem(there.root):
+        yield Finding(part=Part.HOST, name="VCPToolBox", verdict=Verdict.NEEDS, why=store)
     for problem in there.problems:
         yield Finding(part=Part.HOST, name="config.env", verdict=Verdict.LEFT, why=problem)
 
@@ -149,8 +151,8 @@ def _check_variables(there: Installation, own: Sequence[Plugin]) -> Iterator[Fin
 _ADAPTED = {
     "Key": Message("clients chat and call tools with it, beside Toolyard's own keys"),
     "PORT": Message("plugins get the port of this server"),
-    "API_URL": Message("set the model provider of Toolyard in its settings; plugins that ask it themselves get this"),
-    "API_Key": Message("set the model provider of Toolyard in its settings; plugins that ask it themselves get this"),
+    "API_URL": Message("the model provider, while the settings name none; plugins that ask it themselves get it too"),
+    "API_Key": Message("the model provider, while the settings name none; plugins that ask it themselves get it too"),
     "CALLBACK_BASE_URL": Message("callbacks come to this server, each with a token of its own"),
     "AdminUsername": Message("reads /admin_api/ only; sign in to the console with a login link"),
     "AdminPassword": Message("reads /admin_api/ only; sign in to the console with a login link"),

@@ -13,6 +13,7 @@ What can be installed is, into two folders of the home, outside of what a review
 import ast
 import json
 import os
+import platform
 import re
 import shutil
 import subprocess
@@ -33,6 +34,8 @@ _MAX_BYTES = 64 * 2**20
 _MAX_SCRIPTS = 200
 _MAX_FOLDERS = 1000
 _ASK_S = 30.0
+_STORE = "rust-vexus-lite"  # the vector engine of VCPToolBox's knowledge base
+_MACHINES: Final = {"x86_64": 62, "aarch64": 183}  # as ELF files name them
 _GLIBC = re.compile(rb"GLIBC_(\d+)\.(\d+)\0")
 _STARTED = re.compile(
     r"""(?:spawn|spawnSync|execFile|execFileSync|Popen|subprocess\.run|check_output)\(\s*\[?\s*['"]([\w.+-]+)['"]"""
@@ -135,9 +138,7 @@ def _find_native_problem(package: Path) -> Message | None:
         if (package / "binding.gyp").is_file():
             return Message("the native module of {package} is not built: npm rebuild {package}", package=package.name)
         return None
-    ours = [
-        file for file in built if not re.search(r"win32|darwin|android|freebsd|musl", str(file.name + file.parent.name))
-    ]
+    ours = [file for file in built if _is_for_this_system(file)]
     too_new = [needed for file in ours if (needed := read_glibc(file)) > our_glibc() > (0, 0)]
     if ours and len(too_new) == len(ours):
         return Message(
@@ -147,6 +148,23 @@ def _find_native_problem(package: Path) -> Message | None:
             ours=".".join(map(str, our_glibc())),
         )
     return None
+
+
+def find_store_problem(root: Path) -> Message | None:
+    """Return why VCPToolBox's own vector engine cannot be loaded here; None when it can, or is not there."""
+    problem = _find_native_problem(root / _STORE)
+    return problem and Message("{problem}: its plugins run without the knowledge base", problem=problem)
+
+
+def _is_for_this_system(file: Path) -> bool:
+    """Return whether a native module is one for Linux with this processor and GLIBC."""
+    try:
+        with open(file, "rb") as opened:
+            head = opened.read(20)
+    except OSError:
+        return False
+    machine = _MACHINES.get(platform.machine(), 0)
+    return head[:4] == b"\x7fELF" and head[18:20] == machine.to_bytes(2, "little") and "musl" not in str(file)
 
 
 def read_glibc(file: Path) -> tuple[int, int]:

@@ -80,7 +80,7 @@ def restrict_home(home: Path) -> None:
 
 class StateFile:
     def __init__(self, path: Path) -> None:
-        self.path = path
+        self.path, self._name = path, os.fspath(path)
         self.problem = ""
         self._value: JsonObject = {}
         self._seen: tuple[int, ...] | None = None
@@ -126,7 +126,7 @@ class StateFile:
     def signature(self) -> tuple[int, ...]:
         """Return a value that changes whenever the file does."""
         try:
-            info = os.stat(self.path)  # half the time of the method
+            info = os.stat(self._name)  # half the time of the method
         except OSError as error:
             return (error.errno or 0,)
         return info.st_ino, info.st_size, info.st_mtime_ns, info.st_ctime_ns

@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from uuid import uuid4
 
 from toolyard.engine.cancellation import CancelScope
-from toolyard.engine.history.journal import Recorder
 from toolyard.engine.registry import Registry
-from toolyard.engine.runner import FindProcess, Runner, SaveMedia, check_call
+from toolyard.engine.runner import FindProcess, KeepMedia, Runner, check_call
 from toolyard.errors import UsageError
 from toolyard.message import Message
 from toolyard.protocol.envelope import ErrorCode, Failure
@@ -47,9 +46,8 @@ class Calls:
         tools: Registry,
         built_in: BuiltInTools,
         *,
-        recorder: Recorder,
         processes: FindProcess,
-        save_media: SaveMedia,
+        keep_media: KeepMedia,
         list_guarded: Callable[[], Iterable[Path]],
     ) -> None:
         self._basis, self._state, self._tools, self._built_in = basis, state, tools, built_in
@@ -58,11 +56,11 @@ class Calls:
             tools,
             root=basis.project,
             clock=basis.clock,
-            journal=recorder,
+            journal=state.journal,
             mask=basis.mask,
             permit=self._permit,
             processes=processes,
-            save_media=save_media,
+            keep_media=keep_media,
         )
         self._unattended_queue = UnattendedQueue()
         self._caller = f"yard:{uuid4().hex}"

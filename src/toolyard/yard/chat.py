@@ -63,7 +63,8 @@ def make_chat(
     mask.add(config.secrets)
     texts = PromptSources(
         specs=lambda: (tool.spec for tool in yard.tools.list_built_in_first()),
-        version=yard.tools.version,
+        version=lambda: (yard.tools.version(), mask.size),
+        mask=mask.text,
         static=static,
         task=yard.state.tasks.find_for_caller,
         now=lambda: clock.now().astimezone(yard.state.zone),

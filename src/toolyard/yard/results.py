@@ -12,9 +12,19 @@ from uuid import uuid4
 
 from toolyard.dialects import SHOWN_ONLY, encode, find_envelope, require_dialect
 from toolyard.engine.clock import Clock
-from toolyard.protocol.content import Blob, Media, Part, Text
+from toolyard.message import Message
+from toolyard.protocol.content import (
+    Blob,
+    Media,
+    Part,
+    Text,
+    content_key,
+    drop_path,
+    is_stored_path,
+    to_reference,
+)
 from toolyard.protocol.envelope import Envelope, Extras
-from toolyard.protocol.json import JsonObject
+from toolyard.protocol.json import Json, JsonObject
 from toolyard.protocol.mask import Mask
 from toolyard.protocol.result_limits import Direction
 from toolyard.protocol.tool import Origin, Outcome, ToolCall
@@ -68,10 +78,39 @@ class Results:
         files = self._media_files
         return await in_thread(lambda: files.load(source))
 
-    async def save_media(self, media: Media | Blob) -> None:
-        """Keep the bytes of media at their ``source``. Raises OSError."""
+    async def keep_media(self, outcome: Outcome) -> Outcome:
+        """Store the media of an outcome where readers of its envelope can fetch them; its data refers to them.
+
+        Media that a tool read from a file or an address stay where they are. A result whose media cannot be stored is
+        kept: its reference has no path, and a warning in the context says why.
+        """
+        extras = outcome.extras
+        if not extras.parts and not extras.attached:
+            return outcome
+        data, context = outcome.envelope.data, outcome.envelope.context
+        media = [part for part in extras.parts if isinstance(part, Media | Blob)]
+        warnings: list[Json] = []
+        for one in (*media, *extras.attached):
+            if is_stored_path(one.source) and (problem := await self._try_save(one)):
+                data = {key: drop_path(value, one.source) for key, value in data.items()}
+                name = one.name or Message("A medium")
+                warnings.append(Message("{name} could not be stored: {problem}.", name=name, problem=problem))
+        if media and not extras.content_key:
+            key = content_key(data)
+            data, extras = {**data, key: [to_reference(one) for one in media]}, replace(extras, content_key=key)
+        if warnings:
+            earlier = context.get("warnings")
+            context = {**context, "warnings": [*(earlier if isinstance(earlier, list) else []), *warnings]}
+        return replace(outcome, envelope=replace(outcome.envelope, data=data, context=context), extras=extras)
+
+    async def _try_save(self, media: Media | Blob) -> str:
+        """Store one medium; return the problem, or an empty text."""
         files = self._media_files
-        await in_thread(lambda: files.save(media, self._basis.clock.now()))
+        try:
+            await in_thread(lambda: files.save(media, self._basis.clock.now()))
+        except OSError as error:
+            return error.strerror or str(error)
+        return ""
 
     @cached_property
     def _media_files(self) -> "MediaFiles":

@@ -87,6 +87,10 @@ class State:
         self._basis, self.store, self._calls = basis, store, calls
         self._is_detached, self._outlives = is_detached, outlives
         self.journal = Journal(store, basis.clock, owner=owner, mask=basis.mask, project=basis.project)
+        if outlives:
+            from toolyard.engine.history.backend_messages import build_record
+
+            self.journal.describe_end = build_record
         self._zone: ZoneInfo | None = None
         self._owned: list[_Owned] = [self.journal]  # the parts that were made so far
         self._stops: list[Callable[[], Awaitable[None]]] = []  # of those that begin calls

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, overload
 from toolyard.config import Config
 from toolyard.dialects import require_dialect
 from toolyard.engine.clock import Clock, SystemClock
-from toolyard.engine.history.journal import Recorder
 from toolyard.engine.ownership import identify_process
 from toolyard.engine.registry import Registry, Source
 from toolyard.plugins.process.process_output import ProcessRecords
@@ -101,9 +100,8 @@ class Yard:
             self.state,
             self.tools,
             self._built_in,
-            recorder=self._make_backend_recorder() if outside.outlives else self.state.journal,
             processes=self.runs.take,
-            save_media=self.results.save_media,
+            keep_media=self.results.keep_media,
             list_guarded=self._list_guarded,
         )
         self._closed = False
@@ -214,11 +212,6 @@ class Yard:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self.close()
-
-    def _make_backend_recorder(self) -> Recorder:
-        from toolyard.engine.history.backend_messages import BackendRecorder
-
-        return BackendRecorder(self.state.journal, self.clock, mask=self.mask)
 
     def _find_own_tool(self, name: str) -> Tool | None:
         """Return a tool that is no node's."""

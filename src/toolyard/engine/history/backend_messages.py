@@ -13,7 +13,6 @@ from uuid import NAMESPACE_URL, uuid4, uuid5
 
 from toolyard.dialects.backend_message import encode
 from toolyard.engine.clock import Clock
-from toolyard.engine.history.journal import Journal
 from toolyard.engine.history.stored_events import GAP, read_feed
 from toolyard.protocol.json import Json, JsonObject, json_bytes, json_problem
 from toolyard.protocol.mask import Mask
@@ -34,27 +33,11 @@ class BackendMessage:
     body: JsonObject | None
 
 
-class BackendRecorder:
-    """A recorder that stores the back-end message of a call in the same commit as its journal entry."""
-
-    def __init__(self, journal: Journal, clock: Clock, *, mask: Mask) -> None:
-        self._journal, self._clock, self._mask = journal, clock, mask
-
-    async def record_start(self, call: ToolCall, *, deferred: bool = False) -> None:
-        await self._journal.record_start(call, deferred=deferred)
-
-    async def record_deferred_start(self, call: ToolCall) -> None:
-        await self._journal.record_deferred_start(call)
-
-    async def confirm(self, call: ToolCall) -> None:
-        await self._journal.confirm(call)
-
-    async def record_end(self, call: ToolCall, outcome: Outcome) -> Outcome | None:
-        now = self._clock.now().timestamp()
-        masked = self._mask.json(_to_storable(encode(call, outcome, uuid=str(uuid4())), call, outcome))
-        body = masked if isinstance(masked, dict) else {}
-        record = Record(kind=KIND, id=call.id, state=KEPT, created=now, updated=now, tool=call.tool, body=body)
-        return await self._journal.record_end(call, outcome, also=[record])
+def build_record(call: ToolCall, outcome: Outcome, at: float, mask: Mask) -> Record:
+    """Return the record of the message of a call that has ended."""
+    masked = mask.json(_to_storable(encode(call, outcome, uuid=str(uuid4())), call, outcome))
+    body = masked if isinstance(masked, dict) else {}
+    return Record(kind=KIND, id=call.id, state=KEPT, created=at, updated=at, tool=call.tool, body=body)
 
 
 class BackendStream:

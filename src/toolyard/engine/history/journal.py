@@ -27,6 +27,8 @@ from toolyard.protocol.tool import Outcome, ToolCall
 
 ConfirmOwner = Callable[[str], Awaitable[None]]
 """Raises Failure unless what this owner has begun still belongs to this host."""
+DescribeEnd = Callable[[ToolCall, Outcome, float, Mask], Record]
+"""Returns a record of a call that has ended at this time; it is stored in the same commit."""
 
 _log = logging.getLogger(__name__)
 CALL_PROGRESS: Final = "call.progress"  # the type of its events
@@ -94,6 +96,7 @@ class Journal:
         self.owner = owner  # of the calls that begin from now on
         self._project = project
         self.confirm_owner: ConfirmOwner | None = None  # where other hosts may end the calls of this one
+        self.describe_end: DescribeEnd | None = None  # for readers of other records
         self._store, self._clock, self._mask = store, clock, mask
         self._open: dict[str, _OpenCall] = {}
         self._late: deque[tuple[_OpenCall, Outcome, Sequence[Record]]] = deque(maxlen=_MAX_LATE)
@@ -153,8 +156,8 @@ class Journal:
         if self.confirm_owner is not None and opened is not None:
             await self.confirm_owner(opened.record.owner)
 
-    async def record_end(self, call: ToolCall, outcome: Outcome, *, also: Sequence[Record] = ()) -> Outcome | None:
-        """Record the end of a call; ``also`` is stored in the same commit.
+    async def record_end(self, call: ToolCall, outcome: Outcome) -> Outcome | None:
+        """Record the end of a call.
 
         A failed write still returns the outcome, unless other hosts may end the call: then the outcome is replaced, so
         that no caller gets a result that the journal contradicts. It raises StorageError when the start is not stored.
@@ -162,6 +165,9 @@ class Journal:
         opened = self._open.pop(call.id, None)
         if opened is None:
             return None
+        also: Sequence[Record] = ()
+        if self.describe_end is not None:
+            also = [self.describe_end(call, outcome, self._now(), self._mask)]
         try:
             stored = await self._finish_in_doubt(opened, outcome, also)
         except StorageError as error:

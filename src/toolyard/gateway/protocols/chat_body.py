@@ -17,6 +17,7 @@ from toolyard.protocol.json import Json, JsonObject
 
 NATIVE: Final = "native"
 ORIGIN: Final = "origin"
+_MARKS: Final = frozenset({"cache_control", ORIGIN})  # not for every server
 EMPTY_SCHEMA: Final[JsonObject] = {"type": "object", "properties": {}}
 _MAX_WORD = 64  # characters of a name or an id, which every provider takes
 _NO_WORD = re.compile(r"[^A-Za-z0-9_-]")
@@ -109,7 +110,7 @@ def drop_native(body: JsonObject) -> JsonObject:
     messages = [_drop_native_parts(message) for message in objects(body.get("messages"))]
     made["messages"] = [one for one in messages if one.get("content") or one.get("role") != "system"]
     if tools := [_unmark(tool) for tool in objects(body.get("tools")) if not is_native(tool)]:
-        return {**made, "tools": [*tools]}
+        return made if tools == body["tools"] else {**made, "tools": [*tools]}
     for key in ("tools", "tool_choice", "parallel_tool_calls"):
         made.pop(key, None)
     return made
@@ -128,7 +129,9 @@ def _drop_native_parts(message: JsonObject) -> JsonObject:
 
 
 def _unmark(value: JsonObject) -> JsonObject:
-    return {key: inner for key, inner in value.items() if key not in ("cache_control", ORIGIN)}
+    if value.keys().isdisjoint(_MARKS):
+        return value
+    return {key: inner for key, inner in value.items() if key not in _MARKS}
 
 
 def content_parts(content: Json) -> list[JsonObject]:

@@ -8,9 +8,8 @@ a small body that expands into a huge one. Any other encoding is refused.
 import asyncio
 import logging
 import zlib
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Final, Protocol
 
 from toolyard.engine.step_limiter import StepLimiter
@@ -93,11 +92,13 @@ class HttpAnswer:
             self._is_unstreamed = await self._is_one_piece(deadline)
         if self._is_unstreamed:
             return await self._as_events()
-        while not self._events.problem and (data := await self._read(deadline)):
+        data, self._begun = self._begun, b""
+        while not self._events.problem and (data := data or await self._body.read(deadline, self._describe_silence)):
             await self._fair.step()  # before it grows: of very many, most wait here
             if events := self._take(self._events.feed(data)):
                 self._patience = self._limits.idle_s
                 return events
+            data = b""
         if self._events.problem:
             raise unreadable_answer(
                 Message(
@@ -134,11 +135,8 @@ class HttpAnswer:
             raise oversized_answer(self._name, MAX_UNSTREAMED)
         return data
 
-    async def _read(self, deadline: float) -> bytes:
-        if self._begun:
-            data, self._begun = self._begun, b""
-            return data
-        return await self._body.read(deadline, partial(describe_silence, self._name, self._patience))
+    def _describe_silence(self) -> str:
+        return describe_silence(self._name, self._patience)
 
     def _describe_delay(self) -> str:
         return Message(
@@ -150,7 +148,7 @@ class HttpAnswer:
     async def _is_one_piece(self, deadline: float) -> bool:
         """Return whether a JSON value or a page begins the body, and no event; peeks at its first bytes."""
         begun = b""
-        while len(begun) < _MAX_BLANK and (data := await self._read(deadline)):
+        while len(begun) < _MAX_BLANK and (data := await self._body.read(deadline, self._describe_silence)):
             begun += data
             if start := begun.removeprefix(_BOM).lstrip()[:1]:
                 self._begun = begun.removeprefix(_BOM)
@@ -249,21 +247,26 @@ class ResponseBody:
     def read_rest(self) -> bytes:
         return self._content.read_nowait(-1)
 
-    async def read(self, deadline: float, describe_silence: Callable[[], str]) -> bytes:
+    def read(self, deadline: float, describe_silence: Callable[[], str]) -> Awaitable[bytes]:
         """Return the next bytes; none at the end.
 
         ``describe_silence`` returns the message for a provider that sends none until the deadline. Raises
         ChatFailed when it broke off, but only after every byte that came before.
         """
         if self._decompressor is None:
-            return await self._receive(deadline, describe_silence)
+            return self._receive(deadline, describe_silence)
+        return self._decompress(self._decompressor, deadline, describe_silence)
+
+    async def _decompress(
+        self, decompressor: "Decompressor", deadline: float, describe_silence: Callable[[], str]
+    ) -> bytes:
         try:
-            while not (data := await asyncio.to_thread(self._decompressor.step)):
+            while not (data := await asyncio.to_thread(decompressor.step)):
                 more = await self._receive(deadline, describe_silence)
                 if not more:
-                    self._decompressor.finish()
+                    decompressor.finish()
                     return b""
-                self._decompressor.feed(more)
+                decompressor.feed(more)
         except zlib.error as error:
             raise unreadable_answer(
                 Message(

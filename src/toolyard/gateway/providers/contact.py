@@ -39,6 +39,10 @@ class WatchedUpstream:
     def max_rounds(self) -> int | None:
         return self._upstream.max_rounds
 
+    @property
+    def takes_native(self) -> bool:
+        return self._upstream.takes_native
+
     def window(self, model: str) -> int | None:
         return self._upstream.window(model)
 

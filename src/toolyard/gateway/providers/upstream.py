@@ -30,7 +30,7 @@ from toolyard.gateway.faults import (
     unreachable_provider,
     unreadable_answer,
 )
-from toolyard.gateway.protocols.chat_body import NativeRequest, drop_native
+from toolyard.gateway.protocols.chat_body import NativeRequest
 from toolyard.gateway.providers.answer import (
     Answer,
     HttpAnswer,
@@ -63,7 +63,6 @@ _LAST_WORD_S = 5.0
 _READ_BYTES = 64 * 1024  # more would be more work in one step
 _AT_ONCE = 1024 * 1024  # bytes of a request: a longer one is written in steps, because each copies it
 _MAX_REWRITES = 6  # of a request that a model refuses for its form
-_NATIVE = b'"native"'  # a word that stands nowhere else unescaped, in requests of clients of other protocols
 _IDLE_S = 4.0  # many providers close a connection after 5 s, and a request that meets that is lost
 
 
@@ -79,6 +78,11 @@ class Upstream(Protocol):
     @property
     def max_rounds(self) -> int | None:
         """The limit of tool rounds in a turn; None: the default."""
+        ...
+
+    @property
+    def takes_native(self) -> bool:
+        """True when ``ask`` takes what only another protocol than chat has a word for."""
         ...
 
     def window(self, model: str) -> int | None:
@@ -125,10 +129,6 @@ def _read_date(text: str) -> int:
 async def _in_thread(size: int, function: Callable[..., T], *arguments: Any) -> T:
     """Return what a function does with a request of ``size`` bytes; in a thread if it takes a while."""
     return await asyncio.to_thread(function, *arguments) if size > _AT_ONCE else function(*arguments)
-
-
-def _write_without_native(body: bytes) -> bytes:
-    return encode_request(drop_native(json_value(body)))
 
 
 def is_answer(status: int) -> bool:
@@ -181,6 +181,7 @@ class HttpUpstream:
         self._endpoint, self._limits = Endpoint(url, options), _apply_limits(limits, options)
         self.protocol = self._endpoint.protocol
         self._translation = make_translation(self.protocol)
+        self.takes_native = self._translation is not None
         self._keys = KeyRing([*([key] if key else []), *options.keys], time.monotonic)
         self._headers = {key: self._endpoint.headers(key) for key in self._keys.all()}
         self._fair = StepLimiter()
@@ -195,8 +196,6 @@ class HttpUpstream:
     async def ask(self, body: bytes, *, stream: bool, retry: bool, on_wait: WaitListener = ignore_wait) -> Answer:
         if self._translation is not None:
             return await self._ask_translated(body, self._translation, stream=stream, retry=retry, on_wait=on_wait)
-        if _NATIVE in body:
-            body = await _in_thread(len(body), _write_without_native, body)
         return await self._try(lambda key: self._ask_once(body, key, stream=stream), retry=retry, on_wait=on_wait)
 
     async def _ask_translated(

@@ -19,6 +19,7 @@ from types import MappingProxyType
 from typing import Final
 
 from toolyard.gateway.faults import ChatFailed, ChatFault, bad_request
+from toolyard.gateway.protocols.chat_body import drop_native
 from toolyard.gateway.providers.answer import Answer, ProviderWait, WaitListener, ignore_wait
 from toolyard.gateway.providers.contact import Contact, WatchedUpstream
 from toolyard.gateway.providers.forwarded_answer import ForwardedAnswer, Outgoing
@@ -305,6 +306,10 @@ class Fallback:
     def max_rounds(self) -> int | None:
         return self._upstream.max_rounds
 
+    @property
+    def takes_native(self) -> bool:
+        return any(upstream.takes_native for upstream, _ in self._candidates)
+
     def window(self, model: str) -> int | None:  # noqa: ARG002 it is the first one's name
         return self._upstream.window(self._model)
 
@@ -318,7 +323,7 @@ class Fallback:
         first: ChatFailed | None = None
         for number, (upstream, model) in enumerate(order, 1):
             is_other = any(writer != (upstream, model) for writer in self._writers)
-            named = self._with_model(body, model, is_other=is_other)
+            named = self._write_for(upstream, model, body, is_other=is_other)
             try:
                 answer = await upstream.ask(named, stream=stream, retry=retry, on_wait=on_wait)
             except ChatFailed as failed:
@@ -346,11 +351,12 @@ class Fallback:
     async def close(self) -> None:
         """Do nothing: the providers belong to all turns."""
 
-    def _with_model(self, body: bytes, model: str, *, is_other: bool = False) -> bytes:
+    def _write_for(self, upstream: Upstream, model: str, body: bytes, *, is_other: bool = False) -> bytes:
         """Return the request for a model; ``is_other``: another one has written replies in it."""
-        if model == self._candidates[0][1] and not is_other:
+        has_native = self.takes_native and not upstream.takes_native
+        if model == self._candidates[0][1] and not is_other and not has_native:
             return body
-        request = json_value(body)
+        request = drop_native(json_value(body)) if has_native else json_value(body)
         messages = request.get("messages")
         if is_other and isinstance(messages, list):
             request["messages"] = [_select_common(message) for message in messages]

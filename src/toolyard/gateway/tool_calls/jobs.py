@@ -272,7 +272,7 @@ class Bounds:
         return job
 
 
-def parse_bounds(fields: JsonObject, *, may_approve: bool = False) -> Bounds:
+def parse_bounds(fields: JsonObject, *, may_approve: bool = False, max_calls: int | None = None) -> Bounds:
     """Read the bounds from a request's options. Raises ChatFailed. ``may_approve``: the caller may answer approvals."""
     tools, mode = fields.get("tools"), fields.get("mode", Mode.ASK)
     if mode not in list(Mode):
@@ -289,7 +289,7 @@ def parse_bounds(fields: JsonObject, *, may_approve: bool = False) -> Bounds:
     if tools is not None and not _are_names(tools):
         raise bad_request(Message("'tools' of 'toolyard' is a list of names, at most {most}", most=_MOST))
     names = frozenset(str(name) for name in tools) if isinstance(tools, list) else None
-    return Bounds(names, Mode(str(mode)))
+    return Bounds(names, Mode(str(mode)), max_calls)
 
 
 def _are_names(tools: Json) -> bool:

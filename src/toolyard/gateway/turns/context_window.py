@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Final, Generic, TypeVar
 
+from toolyard.gateway.chat_request import SentBytes
 from toolyard.gateway.faults import ChatFault
 from toolyard.gateway.offer import DATA, MEDIA_TOKENS
 from toolyard.gateway.reply.chunks import read_text
@@ -54,7 +55,7 @@ class Prompt:
     model: ModelName
     window: int | None  # as the provider names it
     messages: list[Json]
-    raw: bytes  # the whole request
+    sent: SentBytes  # the whole request
     first: int  # the number of the first message that this turn has added
     ours: CallKeys  # our calls in the messages before
     answer_tokens: int
@@ -91,12 +92,14 @@ class ContextWindows:
         ``is_refused``: the provider has just said that they are too long.
         """
         calls = _CallsMade(self, prompt)
+        if not calls.size:
+            return prompt.messages
         learned = self._learned.get(prompt.model)
         window = min(prompt.window or learned, learned) if learned else prompt.window
         high, low = float(UNKNOWN), UNKNOWN / 2
         if window:
             rate = self._rates.get(prompt.model, RATE)
-            rest = self._count(prompt.model, prompt.raw) - calls.whole_size * rate  # tokens of everything else
+            rest = self._count(prompt.model, prompt.sent.join()) - calls.whole_size * rate  # tokens of everything else
             full = max(min(window * HIGH, window - prompt.answer_tokens), window * LOW)
             high, low = max((full - rest) / rate, 0), max((window * LOW - rest) / rate, 0)
         if is_refused:

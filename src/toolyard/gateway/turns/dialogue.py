@@ -6,7 +6,6 @@ The rounds of a turn that this one continues are read in place of asking (``hist
 too long is sent once more with less (``context_window``).
 """
 
-from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Final
@@ -14,12 +13,13 @@ from typing import Final
 from toolyard.gateway.chat_prompt import detect_language
 from toolyard.gateway.chat_request import (
     ModelRequest,
+    SentBytes,
     drop_effort,
     is_effort_refusal,
     is_token_limit_refusal,
     rename_token_limit,
 )
-from toolyard.gateway.faults import ChatFailed, ChatFault, broken_answer, encode_request, oversized_answer
+from toolyard.gateway.faults import ChatFailed, ChatFault, broken_answer, oversized_answer
 from toolyard.gateway.media_parts import NOTE, Model, may_refuse_media, part_kinds, replace_parts
 from toolyard.gateway.offer_policy import is_tool_refusal
 from toolyard.gateway.providers.answer import MAX_UNSTREAMED, Answer, ProviderWait
@@ -41,8 +41,8 @@ _MAX_BREAKS = 2  # retries of a round whose answer broke off
 class Dialogue:
     def __init__(self, plan: TurnPlan, ports: TurnPorts, head: Head) -> None:
         self.request, self.record, self.head = plan.request, plan.record, head
-        self._plan, self._ports, self._upstream = plan, ports, plan.upstream
-        self.history = deque(plan.history)  # the rounds to play before the model is asked again
+        self._text_form, self._ports, self._upstream = plan.text_form, ports, plan.upstream
+        self.history = list(plan.history)  # the rounds to play before the model is asked again
         self.messages = plan.request.messages
         self.round = 0
         self.is_last_round = False  # the model was asked for an answer without tools
@@ -50,10 +50,10 @@ class Dialogue:
         self.tell: Callable[[TurnEvent], None] | None = None  # between two events of the turn
         self._kept = 0  # bytes of the replies before the current one
         self._breaks = 0  # of the current round
-        self._sent = plan.request.raw  # in the current round
+        self._sent = SentBytes(b"")  # in the current round
         self._answer: Answer | None = None
-        self._streamed = self._new_reply()
-        self.reply: Reply = self._streamed  # the current reply
+        self._streamed: StreamedReply  # of the current round, if it is streamed
+        self.reply: Reply  # the current one, from the first round on
 
     @property
     def max_rounds(self) -> int:
@@ -65,9 +65,9 @@ class Dialogue:
         """Ask the model for the first time. Raises ChatFailed, and then nothing has happened."""
         with suppress(Interrupted):  # the answer will report it
             try:
-                await self._send_fitting()
+                await self._send_messages()
             except ChatFailed as failed:
-                text_form = self._plan.text_form
+                text_form = self._text_form
                 if is_token_limit_refusal(failed.fault, self.request.body):
                     self._use_request(rename_token_limit(self.request))
                     return await self.open()
@@ -77,14 +77,13 @@ class Dialogue:
                 if text_form is None or not is_tool_refusal(failed.fault):
                     raise
                 self._use_request(text_form.make())
-                await self._send_fitting()
+                await self._send_messages()
                 text_form.remember()
 
     def _use_request(self, request: ModelRequest) -> None:
         """Ask in another form from now on; nothing was answered yet."""
-        self.request, self._sent, self.messages = request, request.raw, request.messages
+        self.request, self.messages = request, request.messages
         self.record.offer = request.offer.to_json()
-        self._streamed = self._new_reply()
 
     async def ask_next(self, added: list[Json]) -> bool:
         """Ask the model once more, with the messages that its last round has added.
@@ -122,12 +121,14 @@ class Dialogue:
         self._sent = self._encode()
         await self._send_fitting()
 
-    def _encode(self) -> bytes:
-        if not self.rounds:  # not asked yet
-            body = self.request.body
-        else:
+    def _encode(self) -> SentBytes:
+        if self.rounds:
             body = self.request.without_tools() if self.is_last_round else self.request.with_free_choice()
-        return encode_request({**body, "messages": self.messages})
+        else:
+            body = self.request.body
+        if self.messages is not body.get("messages"):
+            body = {**body, "messages": self.messages}
+        return self.request.encode(body, takes_native=self._upstream.takes_native)
 
     async def _send_fitting(self) -> None:
         """Send the request as far as it fits the model, and once more with less if that was too long."""
@@ -143,9 +144,9 @@ class Dialogue:
         """Leave out what does not fit the model; with its ``refusal``, more. Return whether there was any."""
         windows, model = self._ports.windows, self._model
         if refusal is not None:
-            windows.note_overflow(model, self._sent, refusal)
+            windows.note_overflow(model, self._sent.join(), refusal)
         prompt = Prompt(
-            model=model, window=self._upstream.window(self.record.model), messages=self.messages, raw=self._sent,
+            model=model, window=self._upstream.window(self.record.model), messages=self.messages, sent=self._sent,
             first=len(self.request.messages), ours=self.request.calls, answer_tokens=self.request.answer_tokens,
             language=detect_language(self.request.messages),
         )  # fmt: skip
@@ -156,28 +157,28 @@ class Dialogue:
         self._sent = self._encode()
         return True
 
-    async def _send(self, body: bytes) -> None:
+    async def _send(self, sent: SentBytes) -> None:
         """Ask the provider, which retries by itself while there is no answer. Raises ChatFailed."""
         self.close()
-        self._sent = body
+        self._sent = sent
         if self.history:
             self._answer = _PlayedAnswer(self.head, self.history[0], self._upstream.name)
             return
-        body = self._mask(body)
-        self.record.add_round(body)
+        sent = self._mask(sent)
+        self.record.add_round(sent)
         with self.interruption.guard():
             self._answer = await self._upstream.ask(
-                body, stream=self.request.streams, retry=True, on_wait=self._tell_wait
+                sent.join(), stream=self.request.streams, retry=True, on_wait=self._tell_wait
             )
 
     def _tell_wait(self, wait: ProviderWait) -> None:
         if self.tell is not None and self.head.draws_work:
             self.tell(ProviderRetried(wait, round(self._ports.now().timestamp(), 3)))
 
-    def _mask(self, body: bytes) -> bytes:
-        text = body.decode("utf-8", "replace")
+    def _mask(self, sent: SentBytes) -> SentBytes:
+        text = sent.own.decode("utf-8", "replace")
         masked = self._ports.tools.mask(text)
-        return body if masked is text else masked.encode()
+        return sent if masked is text else sent._replace(own=masked.encode())
 
     @property
     def _model(self) -> Model:
@@ -197,11 +198,12 @@ class Dialogue:
 
     def begin_round(self) -> None:
         self.round, self._breaks = self.round + 1, 0
-        self._streamed = self._new_reply()
+        self._text_form = None  # it holds the request once more
+        self.reply = self._streamed = self._new_reply()
 
     def end_round(self) -> None:
         self._kept = self.reply.kept_bytes
-        self._ports.windows.note_usage(self._model, self._sent, self.reply.usage.get("prompt_tokens"))
+        self._ports.windows.note_usage(self._model, self._sent.join(), self.reply.usage.get("prompt_tokens"))
 
     async def read(self) -> list[Chunk]:
         """Return the next visible chunks of the current reply; none at its end. Raises ChatFailed."""

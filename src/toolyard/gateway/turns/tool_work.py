@@ -127,7 +127,7 @@ class ToolWork:
         history = self._dialogue.history
         self._is_replaying = bool(history)
         if self._is_replaying:
-            earlier = history.popleft()
+            earlier = history.pop(0)
             if [tool for _, tool in earlier.calls] != [job.tool for job in jobs]:
                 raise ChatFailed(changed_history())
             played = replace(played, calls=earlier.calls, results=earlier.results)

@@ -46,11 +46,11 @@ What outlives this process is the matter of the log's keeper (``turn_keeper``).
 """
 
 import asyncio
-from collections import OrderedDict, deque
+from collections import OrderedDict
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum, auto
-from itertools import islice
 from types import TracebackType
 from typing import Final, NamedTuple
 
@@ -168,15 +168,15 @@ class TurnLog:
         self.is_kept = names.is_chat_named and turn.request.streams  # its events may be asked for again by name
         earlier = before.followed if before else None
         self._earlier = None if self.is_streamed else earlier
-        self._entries: deque[Entry] = deque()
+        self._entries: list[Entry] = []
         self._first = self._size = 0  # the cursor before the oldest entry; bytes
         if self.is_streamed and earlier is not None:
-            self._entries, self._first, self._size = deque(earlier._entries), earlier._first, earlier._size
+            self._entries, self._first, self._size = [*earlier._entries], earlier._first, earlier._size
         self.begun = self.cursor  # the cursor before the first event of this turn
         self._patience_s = patience_s
         self._readers: set[LogReader] = set()
         self._listener: Callable[[Entry], None] | None = None
-        self._news, self._room, self.has_ended = asyncio.Event(), asyncio.Event(), asyncio.Event()
+        self._changed = _Signal()
         self._timer: asyncio.TimerHandle | None = None
         self._last: TurnEvent | None = None
         self.ended_at = 0.0
@@ -250,7 +250,7 @@ class TurnLog:
                 self._listener(entry)
         if self._size > MAX_LOG and self.is_streamed:
             self._drop_beginning()
-        self._news.set()
+        self._changed.send()
 
     def listen(self, listener: Callable[[Entry], None]) -> None:
         """Tell each further entry at once to one who is no reader: the turn waits for none of those."""
@@ -272,9 +272,12 @@ class TurnLog:
         last = self.cursor - 1
         if self.names.key:
             last = min([last, *(reader.at for reader in self._readers)])
-        while self._size > MAX_LOG and self._first < last:
-            self._size -= self._entries.popleft().size
-            self._first += 1
+        dropped = 0
+        while self._size > MAX_LOG and self._first + dropped < last:
+            self._size -= self._entries[dropped].size
+            dropped += 1
+        del self._entries[:dropped]
+        self._first += dropped
 
     @property
     def is_far_ahead(self) -> bool:
@@ -285,8 +288,11 @@ class TurnLog:
 
     async def wait_for_readers(self) -> None:
         while self.is_far_ahead:
-            self._room.clear()
-            await self._room.wait()
+            await self._changed.wait()
+
+    async def wait_for_end(self) -> None:
+        while self.is_running:
+            await self._changed.wait()
 
     def end(self) -> None:
         """End the log; its last event says how. Ending twice is harmless."""
@@ -301,11 +307,10 @@ class TurnLog:
         self._change(
             Change.FAILED if not isinstance(self._last, Ended) else Change.STOPPED if is_stopped else Change.DONE
         )
-        self.has_ended.set()
         if self.state is State.FAILED:  # the results of others may be large, and nobody asks for them
             self.history = history
         self._stop_timer()
-        self._news.set()
+        self._changed.send()
         self._release()
 
     def _release(self) -> None:
@@ -330,11 +335,11 @@ class TurnLog:
 
     def entries(self) -> list[Entry]:
         """Return the entries of this turn so far."""
-        return list(self._entries)[max(0, self.begun - self._first) :]
+        return self._entries[max(0, self.begun - self._first) :]
 
     def _remove(self, reader: "LogReader", patience_s: float | None) -> None:
         self._readers.discard(reader)
-        self._room.set()
+        self._changed.send()
         if patience_s is not None:
             self._patience_s = max(patience_s, self._patience_s)
         if not self._readers:
@@ -362,6 +367,31 @@ class TurnLog:
             self._timer = None
 
 
+class _Signal:
+    """Wakes everybody who waits for the next change of a log. An ``asyncio.Event`` would take 0.8 KB of each stream."""
+
+    __slots__ = ("_waiting",)
+
+    def __init__(self) -> None:
+        self._waiting: list[asyncio.Future[None]] = []
+
+    def send(self) -> None:
+        waiting, self._waiting = self._waiting, []
+        for one in waiting:
+            if not one.done():
+                one.set_result(None)
+
+    async def wait(self) -> None:
+        woken = asyncio.get_running_loop().create_future()
+        self._waiting.append(woken)
+        try:
+            await woken
+        except asyncio.CancelledError:
+            with suppress(ValueError):
+                self._waiting.remove(woken)
+            raise
+
+
 class LogReader:
     """Reads a log from a cursor; used as ``with log.read(cursor) as reader``."""
 
@@ -370,7 +400,7 @@ class LogReader:
         self._is_other = cursor > log.cursor  # of a log that is gone: no reader of this one has such a cursor
         self._missed = cursor
         self.at = log._first if self._is_other else max(0, cursor)
-        self.behind = sum(entry.size for entry in list(log._entries)[max(0, self.at - log._first) :])
+        self.behind = sum(entry.size for entry in log._entries[max(0, self.at - log._first) :])
         self._taken = 0  # bytes of the events that were returned last
         self._came, self._timeout_s = asyncio.get_running_loop().time(), timeout_s
         self.patience_s: float | None = None  # of the turn once this reader has left; None: as it is
@@ -394,13 +424,26 @@ class LogReader:
         """Note that the client of this reader gets the whole answer."""
         self._log._change(Change.DELIVERED)
 
+    @property
+    def has_news(self) -> bool:
+        """True when there is something to read, or the end."""
+        return self._log.cursor > self.at or not self._log.is_running
+
+    async def wait(self) -> None:
+        """Wait for news. What was returned last counts as read: until then it may still be on its way."""
+        if self._taken:
+            self.behind -= self._taken
+            self._taken = 0
+            self._log._changed.send()
+        while not self.has_news:
+            await self._log._changed.wait()
+
     async def wait_for_event(self, but: tuple[type[TurnEvent], ...] = ()) -> TurnEvent | None:
         """Return the next event without taking it, ``but`` none of these kinds, once it is there; None at the end."""
         log, at = self._log, self.at
         while True:
             while log.cursor <= at and log.is_running:
-                log._news.clear()
-                await log._news.wait()
+                await log._changed.wait()
             at = max(at, log._first)
             if log.cursor <= at:
                 return None
@@ -410,21 +453,15 @@ class LogReader:
             at += 1
 
     async def next(self) -> list[Entry]:
-        """Return the next events; none at the end of the log. ``at`` is the cursor after them.
-
-        They count as read when the next ones are asked for: until then they may still be on their way to the client.
-        """
+        """Return the next events; none at the end of the log. ``at`` is the cursor after them."""
         log = self._log
-        self.behind -= self._taken
-        self._taken = 0
-        log._room.set()
-        await self.wait_for_event()
+        await self.wait()
         if self._is_other or self.at < log._first:
             before = self._missed if self._is_other else self.at
             self._is_other, self.at = False, max(self.at, log._first)
             self.behind = sum([entry.size for entry in log._entries])
             return [Entry(log.head, Gap(before, self.at), 0)]
-        entries = list(islice(log._entries, self.at - log._first, None))
+        entries = log._entries[self.at - log._first :]
         if not entries:
             self.finish()
         self.at += len(entries)
@@ -503,7 +540,7 @@ class TurnLogs:
         """Wait until every turn that runs now has ended; with ``keyed`` only those of idempotent requests."""
         for log in self.running():
             if log.names.key or not keyed:
-                await log.has_ended.wait()
+                await log.wait_for_end()
 
     async def close(self) -> None:
         """Cancel what still runs."""

@@ -22,10 +22,10 @@ from toolyard.gateway.chat_request import (
     ChatOptions,
     ClientRequest,
     ModelRequest,
+    SentBytes,
     identify_conversation,
     wants_json,
 )
-from toolyard.gateway.faults import encode_request
 from toolyard.gateway.media_parts import MediaRefusals, replace_published_messages
 from toolyard.gateway.offer import NO_OFFER
 from toolyard.gateway.offer_policy import OfferPolicy, TextForm, choose_offer, declines_tools, split_alias
@@ -91,11 +91,11 @@ class ChatRecord:
     error: str = ""
     offer: JsonObject = field(default_factory=NO_OFFER.to_json)  # the tools that were offered to the model
     unfilled: tuple[str, ...] = ()  # the names of placeholders in the prompt that nothing fills
-    rounds: list[bytes] = field(default_factory=list)  # secrets are masked already
+    rounds: list[SentBytes] = field(default_factory=list)  # secrets are masked already
     work: list[JsonObject] = field(default_factory=list)
 
-    def add_round(self, body: bytes) -> None:
-        self.rounds.append(body if len(body) <= MAX_SENT else body[:MAX_SENT])
+    def add_round(self, sent: SentBytes) -> None:
+        self.rounds.append(sent if len(sent.own) <= MAX_SENT else SentBytes(sent.own[:MAX_SENT]))
 
     def add_work(self, tool: str, state: str, text: str) -> None:
         if len(self.work) < _MAX_WORK:
@@ -106,7 +106,7 @@ class ChatRecord:
 
     @property
     def size(self) -> int:
-        return sum(map(len, self.rounds)) + 600 * len(self.work)
+        return sum(len(sent.own) for sent in self.rounds) + 600 * len(self.work)
 
     def to_dict(self) -> JsonObject:
         return {
@@ -117,7 +117,7 @@ class ChatRecord:
             "error": self.error or None,
             "offer": self.offer,
             "unfilled": list(self.unfilled),
-            "rounds": [{"sent": _parse_round(body)} for body in self.rounds],
+            "rounds": [{"sent": _parse_round(sent.join())} for sent in self.rounds],
             "work": list(self.work),
         }
 
@@ -162,7 +162,8 @@ class TurnPlanner:
             writer, name = upstreams.pick(base_model)
             memory = self.ports.memory if asked.own_calls is None else None
             recalled = memory.recall(asked.caller, sent, nonce, f"{writer.name}/{name}") if memory else recalled
-            recalled = replace(recalled, messages=strip_progress(replace_published_messages(recalled.messages)))
+            shown = strip_progress(replace_published_messages(recalled.messages))
+            recalled = RecalledMessages(shown, recalled.calls)
         prompt = await fill_prompt(
             recalled.messages, self.texts, asked.caller, nonce, model=base_model or upstreams.default_model,
             is_plain=is_plain,
@@ -175,9 +176,8 @@ class TurnPlanner:
         changes: JsonObject = {"messages": messages} if messages is not sent else {}
         changes |= {"model": name} if name != model else {}
         ours = [key for key in (*EXTRAS, EXTENSION) if key in body]
-        if changes or ours or not raw:
-            body = {key: value for key, value in body.items() if key not in ours} | changes
-            raw = encode_request(body)
+        if changes or ours:
+            body, raw = {key: value for key, value in body.items() if key not in ours} | changes, b""
         answers_json = wants_json(body) or options.reply is ReplyForm.JSON
         request = ModelRequest(
             caller=asked.caller,

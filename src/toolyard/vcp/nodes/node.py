@@ -90,8 +90,8 @@ class Node:
                 with suppress(Failure):
                     self._send(cancel_message(request))
 
-    def take(self, message: NodeMessage) -> None:
-        """Take what the node says; callbacks are for others."""
+    def take(self, message: NodeMessage) -> bool:
+        """Take what the node says, callbacks are for others; return whether it was an answer that is waited for."""
         match message:
             case Registration():
                 self.name = message.name or self.name
@@ -106,7 +106,10 @@ class Node:
                     if name in self.placeholders or len(self.placeholders) < MAX_PLACEHOLDERS:
                         self.placeholders[name] = text[:MAX_VALUE]
             case ToolAnswer():
-                self._take_answer(message)
+                return self._take_answer(message)
+            case _:
+                pass
+        return False
 
     def close(self) -> None:
         """Fail what it was asked for: it is gone."""
@@ -148,11 +151,12 @@ class Node:
         if len(self.left_out) < _MAX_LEFT_OUT:
             self.left_out[name] = why
 
-    def _take_answer(self, answer: ToolAnswer) -> None:
+    def _take_answer(self, answer: ToolAnswer) -> bool:
         waiting = self._asked.get(answer.request)
         if waiting is None or waiting.done():
-            return  # nobody waits for it any more
+            return False
         if answer.is_error:
             waiting.set_exception(NodeError(answer.value))
         else:
             waiting.set_result(answer.value)
+        return True

@@ -75,16 +75,17 @@ class Nodes:
         self._nodes[node.id] = node
         return node
 
-    async def take(self, node: Node, message: JsonObject) -> None:
-        """Take a message of a node."""
+    async def take(self, node: Node, message: JsonObject) -> bool:
+        """Take a message of a node; return whether it was an answer that is waited for."""
         node.seen = self._context.now()
         said = read_node_message(message)
         if isinstance(said, ForwardedCallback):
             await self._take_callback(node, said)
-        elif said is not None:
-            node.take(said)
+            return False
+        is_answer = said is not None and node.take(said)
         if isinstance(said, Registration | Addresses):
             self._note_change()
+        return is_answer
 
     def disconnect(self, node: Node) -> None:
         if self._nodes.pop(node.id, None) is not None:

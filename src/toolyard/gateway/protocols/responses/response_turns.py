@@ -340,7 +340,7 @@ class ResponseTurns:
         running = self._background.get(id_)
         if running is not None and running.log.is_running:
             self._chat.interrupt(caller=caller, chat=running.log.record.id)
-            await running.log.has_ended.wait()
+            await running.log.wait_for_end()
         elif kept.state in OPEN:
             if is_owner_alive(kept.owner) and kept.owner != self._kept.owner:
                 message = Message("this response runs on another host: cancel it there, or try again later")
