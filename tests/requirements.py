@@ -1819,7 +1819,7 @@ RESPONSES: Final = _now(
      ("A client that leaves our calls out, as Codex, pydantic-ai and the AI SDK do, has them remembered: by its texts, "
       "joined or not, or by a call of its own tools; a reference to a stored item is that item.")),
     ("responses:conversation", "responses.md#stored-responses",
-     "The turns of a conversation follow one another by its id."),
+     "The turns of a conversation follow one another by its id; one that failed is no part of it."),
     ("responses:background", "responses.md#in-the-background",
      ("A response in the background goes on without its client, can be got, followed from an event on and cancelled, "
       "and is continued once after a crash without running a tool again; 200 run at the same time.")),
