@@ -29,7 +29,7 @@ class Driven:
     program: str = ""  # of ``install.NODE_PROGRAMS``, which the driver starts
     root: str = "/v1"  # what its base URL ends with
     is_always_streamed: bool = False
-    keeps_reasoning: bool = True  # and sends it back whole
+    kept_reasoning: int = 2  # rounds whose reasoning is kept, by it or, beside our tools, by the server
     status: int = 200  # of a request that is answered well
     decides: bool = False  # it can be asked whether a call of the server may run
     own_call: tuple[str, Mapping[str, Any]] | None = RECALL  # of a tool that it runs itself, which says ``RECALLED``
@@ -58,7 +58,7 @@ CLIENTS: Final = {
     "openai-python-responses": Driven("openai_python_responses.py", "responses", decides=True),
     "openai-node-responses": Driven("openai_node_responses.mjs", "responses", decides=True),
     "openai-agents": Driven("openai_agents_runner.py", "responses", "openai-agents", decides=True),
-    "pydantic-ai-responses": Driven("pydantic_ai_responses.py", "responses", "pydantic-ai", keeps_reasoning=False),
+    "pydantic-ai-responses": Driven("pydantic_ai_responses.py", "responses", "pydantic-ai", kept_reasoning=1),
     "langchain-responses": Driven("langchain_responses_chat.py", "responses", "langchain", decides=True),
     "ai-sdk-openai": Driven("ai_sdk_openai.mjs", "responses", decides=True),
     "codex": CODEX,

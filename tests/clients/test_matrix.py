@@ -190,8 +190,7 @@ async def test_both_tools_work_and_reasoning_is_kept_with_a_provider_of_the_prot
     own = natives[client.about.protocol]
     case = make_case(own, request, is_streamed=is_streamed, own_call=client.about.own_call, reasoning="I count first.")
     await call_both(own, client, case)
-    kept = 2 if client.about.keeps_reasoning else 0  # once for each round that thought
-    assert json.dumps(own.model.bodies[case.name]).count(SIGNATURE) == kept
+    assert json.dumps(own.model.bodies[case.name]).count(SIGNATURE) == client.about.kept_reasoning
 
 
 async def call_both(server: Toolyard, client: Client, case: Case) -> None:

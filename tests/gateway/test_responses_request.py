@@ -8,7 +8,7 @@ import pytest
 
 from tests.gateway.response_events import ask, post
 from tests.gateway.serving import gateway, request
-from tests.gateway.upstream import Script, replies, says
+from tests.gateway.upstream import Script, replies
 from toolyard.gateway.faults import ChatFailed
 from toolyard.gateway.protocols.responses.client_request import parse_request
 
@@ -157,14 +157,25 @@ async def test_no_more_of_our_tools_run_than_a_request_allows(tmp_path: Path) ->
 
 @pytest.mark.requirement("responses:repeats", "http:idempotency")
 async def test_a_request_with_a_key_runs_once_also_in_the_background(tmp_path: Path) -> None:
-    async with gateway(tmp_path, [says("Hello."), Script([], status=500)], served=True) as one:
+    async with gateway(tmp_path, replies("Hello."), served=True) as one:
         for number, more in enumerate(({}, {"stream": True}, {"background": True})):
             body = {"model": "m", "input": f"Hi {number}", **more}
-            one.upstream.answers = [says("Hello.")]
             answers = [await post(one.url, body, idempotency_key=f"k{number}") for _ in range(2)]
             assert answers[0] == answers[1]
             assert answers[0][0] == 200
-    assert len({raw["messages"][0]["content"] for raw in one.upstream.bodies}) == 3
+    assert [raw["messages"][0]["content"] for raw in one.upstream.bodies] == ["Hi 0", "Hi 1", "Hi 2"]
+
+
+@pytest.mark.requirement("responses:create", "http:idempotency")
+@pytest.mark.parametrize("is_streamed", [False, True])
+async def test_a_request_with_a_key_that_failed_before_its_answer_fails_the_same_again(
+    tmp_path: Path, is_streamed: bool
+) -> None:
+    async with gateway(tmp_path, [Script([], status=500)], served=True) as one:
+        body = {"model": "m", "input": "Hi", "stream": is_streamed}
+        answers = [await post(one.url, body, idempotency_key="k") for _ in range(2)]
+    assert answers[0] == answers[1]
+    assert answers[0][0] == 500
 
 
 @pytest.mark.requirement("responses:stored", "p:P9")

@@ -188,6 +188,24 @@ async def test_a_request_that_generates_nothing_asks_no_model_and_the_next_one_g
     assert [[one["content"] for one in body["messages"]] for body in upstream.bodies] == [["Be short.", "Hi"]]
 
 
+@pytest.mark.requirement("responses:socket", "responses:approvals")
+async def test_a_socket_keeps_the_response_after_a_question_too(tmp_path: Path) -> None:
+    async with (
+        server(tmp_path, replies(WRITE, "That is all.", "Yes.")) as running,
+        openai.AsyncOpenAI(base_url=f"{running.url}/v1", api_key=running.key) as client,
+        asyncio.timeout(60),
+    ):
+        connecting: Any = client.responses.connect()
+        async with connecting as connection:
+            same = {"store": False, "tools": OURS}
+            first = await send(connection, input="Hi", **same)
+            answer = answer_to(first["output"][-1], allowed=True)
+            second = await send(connection, input=answer, previous_response_id=first["id"], **same)
+            third = await send(connection, input="And?", previous_response_id=second["id"], **same)
+    assert [item["type"] for item in second["output"]] == ["mcp_call", "message"]
+    assert third["output"][0]["content"][0]["text"] == "Yes."
+
+
 async def send(connection: Any, **body: Any) -> dict[str, Any]:
     """Return the response to a request on a socket."""
     await connection.send({"type": "response.create", "model": "m", **body})

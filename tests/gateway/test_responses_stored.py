@@ -8,12 +8,14 @@ from typing import Any
 import openai
 import pytest
 
-from tests.gateway.native_providers import Reply, ToolUse, scripted
+from tests.gateway.native_providers import Reply, ToolUse, scripted, using
 from tests.gateway.response_events import ask, check_events, get, parse_stream, post, stream
 from tests.gateway.serving import gateway, request
 from tests.gateway.upstream import Script, replies, says, streamed
-from toolyard.gateway.protocols.responses import response_turns
+from toolyard.gateway.chat_request import ClientRequest
+from toolyard.gateway.protocols.responses import response_turns, stored_responses
 from toolyard.gateway.protocols.responses.client_answer import ResponseWriter
+from toolyard.gateway.protocols.responses.client_request import parse_request
 from toolyard.gateway.turns.turn_events import Gap
 
 BLOCK = request(text="hello")
@@ -142,6 +144,31 @@ async def test_the_turns_of_a_conversation_follow_one_another(tmp_path: Path) ->
     assert sent == [["Hi"], ["Hi", "One.", "And?"], ["Other?"], ["Mine?"]]
 
 
+@pytest.mark.requirement("responses:conversation")
+async def test_a_request_that_failed_is_no_part_of_its_conversation(tmp_path: Path) -> None:
+    bad = Script([b'{"error": {"message": "no such model"}}'], status=404, kind="application/json")
+    async with gateway(tmp_path, [says("One."), bad, says("Two.")], served=True) as one:
+        await ask(one.url, {"input": "Hi", "conversation": "c1"})
+        await post(one.url, {"model": "m", "input": "And?", "conversation": "c1"})
+        await ask(one.url, {"input": "And?", "conversation": "c1"})
+        sent = [message["content"] for message in one.upstream.bodies[2]["messages"]]
+    assert sent == ["Hi", "One.", "And?"]
+
+
+@pytest.mark.requirement("responses:socket")
+def test_a_socket_remembers_no_conversation_that_is_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stored_responses, "MAX_HISTORY", 100)
+    session = stored_responses.Session()
+    sent = ClientRequest({"model": "m", "input": "Hi"}, caller="key:me")
+    asked = parse_request(sent.body)
+    done: dict[str, Any] = {"id": "resp_1", "status": "completed", "output": []}
+    session.remember(done, stored_responses.LoadedRequest(sent, asked, "", []))
+    assert (session.id, len(session.items)) == ("resp_1", 1)
+    long = parse_request({"model": "m", "input": "Hi" * 50})
+    session.remember({**done, "id": "resp_2"}, stored_responses.LoadedRequest(sent, long, "resp_1", asked.items))
+    assert (session.id, session.items) == ("", ())
+
+
 @pytest.mark.requirement("responses:background")
 async def test_a_response_in_the_background_goes_on_and_is_followed_from_any_event(tmp_path: Path) -> None:
     waits = asyncio.Event()
@@ -242,7 +269,7 @@ async def test_a_compaction_trigger_is_answered_by_a_summary_that_the_next_reque
         await create(client)(model="m", input=[*first.output, {"role": "user", "content": "Did they?"}])
         sent = one.upstream.bodies
     assert [item.type for item in first.output] == ["compaction"]
-    assert "tools" not in sent[0]
+    assert not sent[0].get("tools")
     assert sent[0]["messages"][-1]["content"].startswith("Summarise")
     assert check_events(empty)["error"]["message"].startswith("The model wrote no summary")
     assert "They met." in sent[2]["messages"][0]["content"]
@@ -265,7 +292,22 @@ async def test_a_side_request_of_codex_gets_no_tools_of_ours(tmp_path: Path) -> 
             turn = {"x_codex_turn_metadata": json.dumps({"turn_id": "t1", "request_kind": kind})}
             await stream(one.url, {"model": "m+tools", "input": kind}, **turn)
         sent = one.upstream.bodies
-    assert ["tools" in body for body in sent] == [True, False]
+    assert [bool(body.get("tools")) for body in sent] == [True, False]
+
+
+@pytest.mark.requirement("responses:beside", "responses:left-out")
+async def test_a_summary_is_made_here_and_knows_what_our_tools_said(tmp_path: Path) -> None:
+    """Codex leaves our calls out, and most providers that speak Responses know no compaction."""
+    call, *rest = Reply(calls=(ToolUse("Say", {"text": "x"}),)), Reply(text="Done."), Reply(text="They met.")
+    model = scripted("responses", call, *rest)
+    async with gateway(tmp_path, model, served=True, settings=using("responses")) as one:
+        await ask(one.url, {"input": "Hi", "store": False})
+        items = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Done."}, TRIGGER]
+        last = await ask(one.url, {"input": items, "store": False})
+        sent = one.upstream.bodies[2]
+    assert [item["type"] for item in last["output"]] == ["compaction"]
+    assert "Said it." in json.dumps(sent["input"])
+    assert not sent.get("tools")
 
 
 @pytest.mark.requirement("responses:stored")

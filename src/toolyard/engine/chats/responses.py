@@ -122,9 +122,8 @@ class KeptResponses:
         return KeptResponse.from_record(record)
 
     async def find_newest(self, caller: str, conversation: str) -> KeptResponse | None:
-        """Return the newest response of a conversation."""
-        states = tuple(state for state in ENDED if state is not ResponseState.DELETED)
-        query = Query(states=states, caller=caller, key=conversation)
+        """Return the newest response of a conversation; one that failed or was cancelled is no part of it."""
+        query = Query(states=(ResponseState.COMPLETED, ResponseState.INCOMPLETE), caller=caller, key=conversation)
         found = await self._store.find(RESPONSE, query, limit=1)
         return KeptResponse.from_record(found[0]) if found else None
 

@@ -151,7 +151,8 @@ def render_early(answer: JsonAnswer, log: TurnLog) -> ClientAnswer:
 def render_whole(rendering: Rendering, log: TurnLog, end: End) -> StoredResponse:
     """Return the complete answer with the end that nobody has read yet; without a body when it is too long."""
     entries = [*log.entries(), *log.to_entries(end)]
-    if not rendering.is_streamed or isinstance(entries[0].event, Failed):
+    first = next(entry.event for entry in entries if not isinstance(entry.event, rendering.hidden_events))
+    if not rendering.is_streamed or isinstance(first, Failed):
         answer = _render_answer(rendering, log, [entry.event for entry in entries])
         return StoredResponse(status=answer.status, headers=answer.all_headers, body=answer.body)
     body = None

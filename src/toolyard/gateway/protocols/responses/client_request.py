@@ -33,7 +33,6 @@ from toolyard.gateway.protocols.responses.input_items import (
 from toolyard.gateway.tool_calls.rounds import CallKeys
 from toolyard.message import Message
 from toolyard.protocol.json import Json, JsonObject
-from toolyard.settings import OfferMode
 
 _SAME = ("temperature", "top_p", "parallel_tool_calls")
 _OWN: Final = frozenset(
@@ -186,8 +185,7 @@ def parse_request(
     if compacts:
         native.pop("tool_choice", None)
         body["messages"] = [*reader.messages, {"role": "user", "content": _SUMMARY_PROMPT}]
-        body |= {EXTENSION: {"offer": OfferMode.NONE}}
-        body = {key: value for key, value in body.items() if key not in _NOT_IN_SUMMARIES}
+        body = without_tools({key: value for key, value in body.items() if key not in _NOT_IN_SUMMARIES})
     body["native"] = {"protocol": PROTOCOL, "fields": native}
     return ResponsesRequest(
         body=body,
@@ -206,6 +204,11 @@ def parse_request(
         answers=answers,
         namespaces=tools.namespaces,
     )
+
+
+def without_tools(body: JsonObject) -> JsonObject:
+    """Return a chat in which no tool of ours runs; what they said in earlier turns is recalled all the same."""
+    return body | {EXTENSION: as_object(body.get(EXTENSION)) | {"tools": []}}
 
 
 def _count(value: Json) -> int | None:

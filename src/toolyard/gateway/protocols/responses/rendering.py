@@ -56,13 +56,11 @@ def _describe_tool(tool: JsonObject) -> JsonObject:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResponsesRendering:
     asked: ResponsesRequest
-    caller: str
     previous: str  # the id of the response that it follows
-    rights: JsonObject
     now: Callable[[], float]
     is_streamed: bool
-    on_end: "Callable[[float, ResponsesRendering, JsonObject], None]"
-    """Called with when it began and the response, before it is sent."""
+    on_end: Callable[[float, JsonObject], None]
+    """Called with when the response began and itself, before its end is sent."""
     start: int = 0  # events of the turn that earlier responses have
     number: int = 0  # of this response among those of one turn
     after: int = -1  # the last event of the stream that the client has
@@ -96,7 +94,7 @@ class ResponsesRendering:
             emit=emit,
             emit_text=emit_text,
             now=lambda: log.record.ended or self.now(),
-            on_end=lambda response: self.on_end(log.record.started, self, response),
+            on_end=lambda response: self.on_end(log.record.started, response),
             namespaces=self.asked.namespaces,
             asks_approval=self.asked.asks_approval,
             compacts=self.asked.compacts,
@@ -110,7 +108,7 @@ class ResponsesRendering:
             self._describe(id_, self.now()),
             emit=lambda kind, data: pieces.append(_write_event(kind, data)),
             now=self.now,
-            on_end=lambda response: self.on_end(self.now(), self, response),
+            on_end=lambda response: self.on_end(self.now(), response),
             namespaces={},
         )
         writer.take(Ended(Ending.DONE))

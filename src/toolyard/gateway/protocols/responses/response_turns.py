@@ -1,13 +1,12 @@
 """The turns of Responses clients: created, gone on with, stored, and continued in the background.
 
 A response is a rendering of the log of one turn, from its beginning or from where an earlier response has asked for
-approval. It is stored once somebody has its end: the client that reads it, or, of one in the background, this module,
-which listens to its log. What the client sends next waits for that.
+approval. It is stored once somebody has its end (``stored_responses``): the client that reads it, or, of one in the
+background, this module, which listens to its log.
 
 A background response whose host has died is continued from the calls that are stored (``engine.chats.turns``), once.
 """
 
-import asyncio
 from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
@@ -16,7 +15,7 @@ from typing import Final
 from uuid import uuid4
 
 from toolyard.engine.approvals import Approvals
-from toolyard.engine.chats.responses import MAX_CHAIN, OPEN, KeptResponse, KeptResponses, ResponseState
+from toolyard.engine.chats.responses import OPEN, KeptResponse, KeptResponses, ResponseState
 from toolyard.engine.clock import Clock
 from toolyard.engine.ownership import IsAlive, is_owner_alive
 from toolyard.gateway.chat_request import EXTENSION, OFFER_HEADER, ClientRequest
@@ -25,20 +24,19 @@ from toolyard.gateway.faults import ChatFailed, ChatFault, bad_request
 from toolyard.gateway.native_requests import is_plain, make_outgoing
 from toolyard.gateway.offer_policy import split_alias
 from toolyard.gateway.protocols.chat import CHAT
-from toolyard.gateway.protocols.responses.client_answer import ResponseWriter, find_start
+from toolyard.gateway.protocols.chat_body import objects
+from toolyard.gateway.protocols.responses.client_answer import ResponseWriter, find_start, to_usage
 from toolyard.gateway.protocols.responses.client_request import (
     SESSION_HEADERS,
     TURN_HEADER,
-    ResponsesRequest,
-    check_request,
-    list_references,
-    parse_request,
     read_turn,
     strip_chat_headers,
+    without_tools,
 )
 from toolyard.gateway.protocols.responses.forwarded import pass_on
-from toolyard.gateway.protocols.responses.input_items import COMPACTION_TRIGGER, approval_of, list_items, response_of
+from toolyard.gateway.protocols.responses.input_items import COMPACTION_TRIGGER, approval_of, list_items
 from toolyard.gateway.protocols.responses.rendering import ResponsesRendering, first_response_id, response_id
+from toolyard.gateway.protocols.responses.stored_responses import LoadedRequest, Session, StoredResponses
 from toolyard.gateway.turns.display import Show
 from toolyard.gateway.turns.rendering import ClientAnswer, render_failure
 from toolyard.gateway.turns.turn_keeper import SingleRun
@@ -51,21 +49,6 @@ from toolyard.settings import OfferMode
 
 BACKGROUND_S: Final = 86_400.0  # for which a turn in the background goes on after a reader has left
 MAX_BACKGROUND: Final = 200  # responses at the same time
-_CLOSE_S = 5.0
-_TRIES = 3
-
-
-@dataclass(slots=True)
-class Session:
-    """The newest response of a connection that stays: its client may go on from it although it is not stored."""
-
-    id: str = ""
-    items: tuple[JsonObject, ...] = ()
-
-    def forget(self, id_: Json) -> None:
-        """Forget a response from which a request could not go on."""
-        if id_ == self.id:
-            self.id, self.items = "", ()
 
 
 @dataclass(slots=True)
@@ -79,120 +62,76 @@ class _Background:
 class ResponseTurns:
     def __init__(self, chat: Chat, kept: KeptResponses, approvals: Approvals, clock: Clock) -> None:
         self._chat, self._kept, self._approvals, self._clock = chat, kept, approvals, clock
-        self._storing: dict[str, asyncio.Task[KeptResponse | None]] = {}  # by the ids of responses
-        self._background: dict[str, _Background] = {}
+        self._stored = StoredResponses(kept)
+        self._background: dict[str, _Background] = {}  # by the ids of responses
+        self.close = self._stored.close
 
     async def create(
         self, sent: ClientRequest, single: SingleRun | None = None, session: Session | None = None
     ) -> ClientAnswer:
         """Answer a request; ``sent.body`` is as its client sent it. Faults are answers too."""
         try:
-            previous, before = await self._load_before(sent, session)
-            asked = parse_request(sent.body, before, await self._load_named(sent))
-            if asked.answers:
-                return await self._go_on(sent, asked, previous)
-            if asked.is_background:
-                return await self._start_background(sent, asked, previous)
-            if asked.is_warm_up:
-                return self._warm_up(self._render(asked, sent, previous, session, before))
-            if (forwarded := await self._forward(sent, asked, previous)) is not None:
+            request = await self._stored.load(sent, session)
+            if request.asked.answers:
+                return await self._go_on(request)
+            if request.asked.is_background:
+                return await self._start_background(request)
+            if request.asked.is_warm_up:
+                return self._warm_up(request)
+            if (forwarded := await self._forward(request)) is not None:
                 return forwarded
         except ChatFailed as failed:
             return render_failure(CHAT, failed.fault)
-        rendering = self._render(asked, sent, previous, session, before)
-        return await self._chat.complete(_to_chat(sent, asked), single, rendering)
+        return await self._chat.complete(_to_chat(request), single, self._render(request))
 
-    def _warm_up(self, rendering: ResponsesRendering) -> ClientAnswer:
+    def _warm_up(self, request: LoadedRequest) -> ClientAnswer:
         """Answer a request that only begins a conversation: nothing is asked of a model."""
+        rendering = self._render(request)
         answer = rendering.render_empty(f"resp_{uuid4().hex}")
         return ClientAnswer(pieces=_single_piece(answer)) if rendering.is_streamed else ClientAnswer(body=answer)
 
-    async def _forward(self, sent: ClientRequest, asked: ResponsesRequest, previous: str) -> ClientAnswer | None:
+    async def _forward(self, request: LoadedRequest) -> ClientAnswer | None:
         """Send a request on as it came, if no turn is needed; what is to be stored is. Raises ChatFailed."""
-        chat, protocol = self._chat, ProviderProtocol.RESPONSES
-        if previous or asked.conversation or not sent.raw or not await is_plain(chat, _to_chat(sent, asked), protocol):
+        chat, protocol, sent = self._chat, ProviderProtocol.RESPONSES, request.sent
+        goes_on = request.previous or request.asked.conversation
+        if goes_on or not sent.raw or not await is_plain(chat, _to_chat(request), protocol):
             return None
-        request, has_extension = sent.body, EXTENSION in sent.body
-        model, _ = split_alias(str(request.get("model") or ""))
-        request = {key: value for key, value in request.items() if key != EXTENSION} if has_extension else request
-        outgoing = make_outgoing("/responses", b"" if has_extension else sent.raw, request, chat.mask, {})
+        body, has_extension = sent.body, EXTENSION in sent.body
+        model, _ = split_alias(str(body.get("model") or ""))
+        body = {key: value for key, value in body.items() if key != EXTENSION} if has_extension else body
+        outgoing = make_outgoing("/responses", b"" if has_extension else sent.raw, body, chat.mask, {})
         forwarded = await chat.upstreams.forward(model, outgoing, protocol)
-        return await pass_on(chat, forwarded, partial(self._keep_forwarded, sent, asked) if asked.is_stored else None)
+        tell = partial(self._keep_forwarded, request) if request.asked.is_stored else None
+        return await pass_on(chat, forwarded, tell)
 
-    def _keep_forwarded(self, sent: ClientRequest, asked: ResponsesRequest, response: JsonObject) -> None:
+    def _keep_forwarded(self, request: LoadedRequest, response: JsonObject) -> None:
         """Store a response under the id that its provider gave it."""
-        id_, state = response.get("id"), response.get("status")
-        if isinstance(id_, str) and state in ("completed", "incomplete"):
-            kept = KeptResponse(
-                id=id_, caller=sent.caller, state=ResponseState(state), created=self._now(),
-                items=tuple(_name_items(id_, asked.items)), response=response, request={}, rights={},
-            )  # fmt: skip
-            self._begin_storing(kept)
-
-    # --- what came before
-
-    async def _load_before(self, sent: ClientRequest, session: Session | None) -> tuple[str, list[JsonObject]]:
-        """Return the response that a request follows, and the items of the conversation up to it. Raises ChatFailed."""
-        previous, conversation = check_request(sent.body)
-        if session is not None and previous and previous == session.id:
-            return previous, list(session.items)
-        if not previous and not conversation:
-            return "", []
-        await self._wait_for_storing()
-        if conversation:
-            newest = await self._kept.find_newest(sent.caller, conversation)
-            if newest is None:
-                return "", []
-        else:
-            newest = await self._kept.get(sent.caller, previous)
-        items = await self._kept.list_items(newest) if newest is not None and newest.state not in OPEN else None
-        if newest is None or items is None:
-            raise _previous_not_found(previous or conversation)
-        return newest.id, items
-
-    async def _load_named(self, sent: ClientRequest) -> list[JsonObject]:
-        """Return the items of the responses whose items a request names."""
-        named = dict.fromkeys(map(response_of, list_references(sent.body)))
-        if named:
-            await self._wait_for_storing()
-        found = [await self._kept.get(sent.caller, id_) for id_ in list(named)[:MAX_CHAIN]]
-        return [item for one in found if one is not None for item in (*one.items, *one.output)]
-
-    async def _parse_again(self, sent: ClientRequest) -> ResponsesRequest:
-        """Read the request of a stored response once more. Raises ChatFailed."""
-        _, before = await self._load_before(sent, None)
-        return parse_request(sent.body, before, await self._load_named(sent))
-
-    async def _wait_for_storing(self) -> None:
-        """Wait until the responses that clients have by now are stored."""
-        if self._storing:
-            await asyncio.wait([*self._storing.values()])
+        if isinstance(response.get("id"), str) and response.get("status") in ("completed", "incomplete"):
+            self._stored.store(_to_kept(request, response, self._now()))
 
     # --- a turn that waits for approvals
 
-    async def _go_on(self, sent: ClientRequest, asked: ResponsesRequest, previous: str) -> ClientAnswer:
+    async def _go_on(self, request: LoadedRequest) -> ClientAnswer:
         """Answer the questions of an earlier response, and go on with its turn. Raises ChatFailed."""
-        chat = ""
-        for answer in asked.answers:
+        chat, caller, answers = "", request.sent.caller, request.asked.answers
+        for answer in answers:
             id_ = approval_of(answer.request)
             approval = await self._approvals.get(id_)
-            if approval is None or approval.caller != sent.caller:
+            if approval is None or approval.caller != caller:
                 message = Message("there is no approval request '{id}'", id=answer.request[:100])
                 raise bad_request(message, "approval_not_found", param="input")
             chat = approval.chat or ""
             if approval.state is ApprovalState.PENDING:
-                if answer.is_allowed and not sent.may_approve:
+                if answer.is_allowed and not request.sent.may_approve:
                     raise _may_not_approve()
-                await self._approvals.answer(id_, allowed=answer.is_allowed, by=sent.caller, reason=answer.reason)
-        log = self._chat.find_log(sent.caller, chat)
-        first = approval_of(asked.answers[0].request)
-        place = find_start(log, first) if log is not None else None
+                await self._approvals.answer(id_, allowed=answer.is_allowed, by=caller, reason=answer.reason)
+        log = self._chat.find_log(caller, chat)
+        place = find_start(log, approval_of(answers[0].request)) if log is not None else None
         if log is None:
-            log, place = await self._restart_asked(sent.caller, chat), (0, 0)
+            log, place = await self._restart_asked(caller, chat), (0, 0)
         if place is None:
             raise _turn_is_over()
-        rendering = replace(self._render(asked, sent, previous), start=place[0], number=place[1])
-        return await self._chat.read(log, rendering)
+        return await self._chat.read(log, replace(self._render(request), start=place[0], number=place[1]))
 
     async def _restart_asked(self, caller: str, chat: str) -> TurnLog:
         """Continue a turn that has asked, after its host has died: its first response has the request. Raises
@@ -200,26 +139,24 @@ class ResponseTurns:
         kept = await self._kept.get(caller, first_response_id(chat))
         if kept is None or not kept.request:
             raise _turn_is_over()
-        again = _to_sent(kept)
-        asked = await self._parse_again(again)
-        return await self._chat.start(replace(_to_chat(again, asked), is_repeat=True), BACKGROUND_S)
+        request = await self._stored.load(_to_sent(kept))
+        return await self._chat.start(replace(_to_chat(request), is_repeat=True), BACKGROUND_S)
 
     # --- in the background
 
-    async def _start_background(self, sent: ClientRequest, asked: ResponsesRequest, previous: str) -> ClientAnswer:
+    async def _start_background(self, request: LoadedRequest) -> ClientAnswer:
         """Begin a turn that goes on without its client. Raises ChatFailed."""
         if sum(one.log.is_running for one in self._background.values()) >= MAX_BACKGROUND:
             raise _too_many()
-        rendering = self._render(asked, sent, previous)
-        chat = replace(_to_chat(sent, asked), turn=f"chat_{uuid4().hex}")
-        log = await self._chat.start(chat, BACKGROUND_S)
+        rendering = self._render(request)
+        log = await self._chat.start(replace(_to_chat(request), turn=f"chat_{uuid4().hex}"), BACKGROUND_S)
         id_ = response_id(log)
-        response: JsonObject = rendering.describe(log)
+        response = rendering.describe(log)
         if id_ not in self._background:
-            self._listen(id_, log, rendering, sent.caller)
-            kept = self._to_kept(id_, log.record.started, rendering, response | {"status": "in_progress"})
-            await self._kept.keep(replace(kept, state=ResponseState.IN_PROGRESS, request=sent.body))
-        if asked.is_streamed:
+            self._listen(id_, log, rendering, request.sent.caller)
+            kept = _to_kept(request, response | {"status": "in_progress"}, log.record.started)
+            await self._kept.keep(replace(kept, request=request.sent.body))
+        if request.asked.is_streamed:
             return await self._chat.read(log, rendering)
         return ClientAnswer(id=log.record.id, body=json_bytes(response | {"status": "queued"}))
 
@@ -248,87 +185,45 @@ class ResponseTurns:
         taken = await self._kept.keep(replace(kept, restarts=kept.restarts + 1))
         if taken is None:
             return  # another host was faster
-        again = _to_sent(kept)
         try:
-            asked = await self._parse_again(again)
-            chat = replace(_to_chat(again, asked), is_repeat=True, turn=f"chat_{kept.id.removeprefix('resp_')}")
+            request = await self._stored.load(_to_sent(kept))
+            chat = replace(_to_chat(request), is_repeat=True, turn=f"chat_{kept.id.removeprefix('resp_')}")
             log = await self._chat.start(chat, BACKGROUND_S)
         except ChatFailed as failed:
             await self._kept.keep(_fail(taken, failed.fault.message))
             return
-        self._listen(kept.id, log, self._render(asked, again, kept.previous), kept.caller)
+        self._listen(kept.id, log, self._render(request), kept.caller)
 
     # --- stored responses
 
-    def _render(
-        self,
-        asked: ResponsesRequest,
-        sent: ClientRequest,
-        previous: str,
-        session: Session | None = None,
-        before: list[JsonObject] | None = None,
-    ) -> ResponsesRendering:
-        def end(created: float, rendering: ResponsesRendering, response: JsonObject) -> None:
+    def _render(self, request: LoadedRequest) -> ResponsesRendering:
+        """Return what the client gets of a turn. At its end it is what the next request goes on from."""
+        asked, session = request.asked, request.session
+
+        def end(created: float, response: JsonObject) -> None:
             if session is not None:
-                is_good = response["status"] in ("completed", "incomplete")
-                session.id = str(response["id"]) if is_good else ""
-                session.items = (*(before or ()), *asked.items, *_items(response)) if is_good else ()
-            if asked.is_stored:
-                self._store(created, rendering, response)
+                session.remember(response, request)
+            is_cut = self._chat.is_stopping and response["status"] == "failed" and asked.is_background
+            if asked.is_stored and not is_cut:  # the next server continues one that the end of this one cut off
+                self._stored.store(_to_kept(request, dict(response), created))
 
         return ResponsesRendering(
-            asked=asked, caller=sent.caller, previous=previous, rights=_to_rights(sent), on_end=end,
-            now=self._now, is_streamed=asked.is_streamed,
-        )  # fmt: skip
-
-    def _store(self, created: float, rendering: ResponsesRendering, response: JsonObject) -> None:
-        """Store a response that has ended. One that the end of the server cut off is continued by the next."""
-        id_ = str(response["id"])
-        is_cut = self._chat.is_stopping and response["status"] == "failed" and rendering.asked.is_background
-        if id_ in self._storing or is_cut:
-            return
-        self._begin_storing(self._to_kept(id_, created, rendering, dict(response)))
-
-    def _begin_storing(self, kept: KeptResponse) -> None:
-        task = self._storing[kept.id] = asyncio.create_task(self._commit(kept))
-        task.add_done_callback(lambda _: self._storing.pop(kept.id, None))
-
-    async def _commit(self, kept: KeptResponse) -> KeptResponse | None:
-        for _ in range(_TRIES):  # its beginning may be stored at the same moment
-            stored = await self._kept.get(kept.caller, kept.id)
-            if stored is not None and stored.state not in OPEN:
-                return stored  # somebody else has read the same end
-            version = stored.version if stored else 0
-            if (done := await self._kept.keep(replace(kept, version=version))) is not None:
-                return done
-        return None
-
-    def _to_kept(self, id_: str, created: float, rendering: ResponsesRendering, response: JsonObject) -> KeptResponse:
-        asked = rendering.asked
-        asks = any(item.get("type") == "mcp_approval_request" for item in _items(response))
-        return KeptResponse(
-            id=id_, caller=rendering.caller, state=ResponseState(str(response["status"])),
-            created=created, previous=rendering.previous, conversation=asked.conversation,
-            items=tuple(_name_items(id_, asked.items)), response=response, request=asked.sent if asks else {},
-            rights=rendering.rights,
-        )  # fmt: skip
+            asked=asked, previous=request.previous, on_end=end, now=self._now, is_streamed=asked.is_streamed
+        )
 
     async def get(self, caller: str, id_: str) -> KeptResponse | None:
         """Return a response of this caller, as far as it has come."""
-        await self._wait_for_storing()
-        kept = await self._kept.get(caller, id_)
-        running = self._background.get(id_)
+        kept, running = await self._stored.get(caller, id_), self._background.get(id_)
         if kept is not None and kept.state in OPEN and running is not None:
             return replace(kept, response=dict(running.writer.response))
         return kept
 
     async def delete(self, caller: str, id_: str) -> bool:
-        await self._wait_for_storing()
         running = self._background.get(id_)
         if running is not None and running.caller == caller:
             del self._background[id_]
             self._chat.interrupt(caller=caller, chat=running.log.record.id)
-        return await self._kept.delete(caller, id_)
+        return await self._stored.delete(caller, id_)
 
     async def cancel(self, caller: str, id_: str) -> KeptResponse | None:
         """Stop a response in the background; one that has ended stays as it is. Raises ChatFailed."""
@@ -364,9 +259,7 @@ class ResponseTurns:
     async def count_tokens(self, sent: ClientRequest) -> ClientAnswer:
         """Estimate the tokens of a request, with the tools that it would be offered. Faults are answers too."""
         try:
-            _, before = await self._load_before(sent, None)
-            asked = parse_request(sent.body, before, await self._load_named(sent))
-            tokens = await self._chat.estimate_tokens(_to_chat(sent, asked))
+            tokens = await self._chat.estimate_tokens(_to_chat(await self._stored.load(sent)))
         except ChatFailed as failed:
             return render_failure(CHAT, failed.fault)
         counted: JsonObject = {"object": "response.input_tokens", "input_tokens": tokens}
@@ -387,25 +280,27 @@ class ResponseTurns:
             return answer
         response = json_value(answer.body)
         compacted: JsonObject = {"object": "response.compaction"}
-        compacted |= {key: response[key] for key in ("id", "created_at", "output", "usage")}
+        compacted |= {key: response[key] for key in ("id", "created_at", "output")}
+        compacted["usage"] = response["usage"] or to_usage({})
         return ClientAnswer(body=json_bytes(compacted))
 
     def _now(self) -> float:
         return self._clock.now().timestamp()
-
-    async def close(self) -> None:
-        """Wait until what has ended is stored."""
-        if self._storing:
-            await asyncio.wait([*self._storing.values()], timeout=_CLOSE_S)
 
 
 async def _single_piece(piece: bytes) -> AsyncGenerator[bytes, None]:
     yield piece
 
 
-def _items(response: JsonObject) -> list[JsonObject]:
-    output = response.get("output")
-    return [item for item in output if isinstance(item, dict)] if isinstance(output, list) else []
+def _to_kept(request: LoadedRequest, response: JsonObject, created: float) -> KeptResponse:
+    """Return a response as it is stored; with its request, if its turn may have to be continued."""
+    id_, asked = str(response["id"]), request.asked
+    asks = any(item.get("type") == "mcp_approval_request" for item in objects(response.get("output")))
+    return KeptResponse(
+        id=id_, caller=request.sent.caller, state=ResponseState(str(response["status"])), created=created,
+        previous=request.previous, conversation=asked.conversation, items=tuple(_name_items(id_, asked.items)),
+        response=response, request=asked.sent if asks else {}, rights=_to_rights(request.sent),
+    )  # fmt: skip
 
 
 def _name_items(response: str, items: list[JsonObject]) -> list[JsonObject]:
@@ -421,11 +316,11 @@ def _name_items(response: str, items: list[JsonObject]) -> list[JsonObject]:
     return made
 
 
-def _to_chat(sent: ClientRequest, asked: ResponsesRequest) -> ClientRequest:
+def _to_chat(request: LoadedRequest) -> ClientRequest:
+    sent, asked = request.sent, request.asked
     turn = read_turn(sent.body, sent.headers)
-    no_tools: JsonObject = {EXTENSION: {"offer": OfferMode.NONE}} if turn.is_side else {}
     return ClientRequest(
-        asked.body | no_tools,
+        without_tools(asked.body) if turn.is_side else asked.body,
         caller=sent.caller,
         headers=strip_chat_headers(sent.headers),
         show=Show.EVENTS,
@@ -468,11 +363,6 @@ def _fail(kept: KeptResponse, why: str) -> KeptResponse:
     error: JsonObject = {"code": "server_error", "message": why}
     response = {**kept.response, "status": "failed", "error": error}
     return replace(kept, state=ResponseState.FAILED, response=response, request={})
-
-
-def _previous_not_found(id_: str) -> ChatFailed:
-    message = Message("Previous response with id '{id}' not found.", id=id_[:100])
-    return bad_request(message, "previous_response_not_found", param="previous_response_id")
 
 
 def _too_many() -> ChatFailed:

@@ -16,7 +16,8 @@ from fastapi import WebSocket
 from starlette.websockets import WebSocketDisconnect
 
 from toolyard.gateway.chat_request import ClientRequest
-from toolyard.gateway.protocols.responses.response_turns import ResponseTurns, Session
+from toolyard.gateway.protocols.responses.response_turns import ResponseTurns
+from toolyard.gateway.protocols.responses.stored_responses import Session
 from toolyard.gateway.sse import DONE, Events, data_of
 from toolyard.message import Message
 from toolyard.protocol.json import JsonObject, json_bytes, json_value
