@@ -1404,7 +1404,7 @@ export interface MessagesUsage {
 export interface MissingNeed {
   kind: NeedKind;
   name: string;
-  /** Whether `toolyard vcp install` can install it. */
+  /** Whether Toolyard can install it. */
   installable: boolean;
 }
 

@@ -23,7 +23,7 @@ from toolyard.engine.history.journal import searchable_text
 from toolyard.engine.ownership import IsAlive, find_orphans, is_owner_alive
 from toolyard.engine.rules import PermissionRequest, Rules, Verdict, audit_rule, new_rule
 from toolyard.errors import StorageError
-from toolyard.message import Message, to_fields
+from toolyard.message import Message, strip_period, to_fields
 from toolyard.protocol.access import ApprovalState, DecisionReason, Effect, Mode
 from toolyard.protocol.envelope import Failure, Reason
 from toolyard.protocol.json import JsonObject
@@ -88,7 +88,7 @@ class Approvals:
             )
         why = answered.note or Message("no reason was given")
         raise _denied_failure(
-            Message("{tool} was refused: {why}.", tool=request.call.tool, why=why),
+            Message("{tool} was refused: {why}.", tool=request.call.tool, why=strip_period(why)),
             Message("Do not try the same again; ask the user what they want."),
         )
 

@@ -12,7 +12,7 @@ from toolyard.web.schemas.common import Code, Params, StrictModel, TextRow
 class MissingNeed(BaseModel):
     kind: NeedKind
     name: str
-    installable: Annotated[bool, Field(description="Whether `toolyard vcp install` can install it.")]
+    installable: Annotated[bool, Field(description="Whether Toolyard can install it.")]
 
 
 class InstallationFinding(BaseModel):
