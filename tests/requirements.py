@@ -306,12 +306,21 @@ DIALECTS: Final = _now(
      'Any other failure has data "Error: CODE: MESSAGE" in the backend dialect.'),
     ("dialect:backend:seed-examples", "004 §1-§4, 004 appendix, dialects.md#backend",
      "Every example of the backend document comes out in exactly its shape, context lines of hunks aside."),
+    ("results:text", "envelope.md#what-a-model-reads, dialects.md#openai",
+     ("A model reads a result as plain text, each fact once: the text, then what it does not carry; of a failure the "
+      "code and the text. The three dialects for models, request blocks and MCP have the same one.")),
+    ("results:tokens", "envelope.md#what-a-model-reads",
+     ("A result costs a model hardly more o200k tokens than it says, in native calls, request blocks and MCP: a write "
+      "40, an edit 45, five edits 80, Read 1.18 times the file, Grep 1.12 times grep -n, Glob 1.12 times the names, a "
+      "folder of 50 500, errors 40 to 110, a plugin's text 15 more, its data 1.1 times its JSON and 20.")),
+    ("results:language", "envelope.md#what-a-model-reads",
+     "The host's own words of a result are in the language of the conversation, Chinese or English."),
     ("dialect:openai", "dialects.md#openai",
-     ("The openai dialect gives a message of role tool, bound to the call's id, with the shown envelope as JSON text "
-      "and media as content parts.")),
+     ("The openai dialect gives a message of role tool, bound to the call's id, with the text that a model reads and "
+      "media as content parts.")),
     ("dialect:mcp:result", "dialects.md#mcp",
-     ("The mcp dialect gives a CallToolResult with content, media blocks included, and with structuredContent equal "
-      "to the envelope.")),
+     ("The mcp dialect gives a CallToolResult with content for the model, media blocks included, and with the envelope "
+      "in _meta; only a tool of an MCP server has structuredContent and an output schema, as its server gave them.")),
     ("dialect:mcp:error", "dialects.md#mcp",
      "isError in the mcp dialect is true for status error and false for success and partial."),
 )
@@ -527,8 +536,8 @@ PYTHON_AND_MAKE: Final = _now(
 
 LIBRARY: Final = _now(
     ("dialect:anthropic", "dialects.md#anthropic",
-     ("The anthropic dialect gives a tool_result block, bound to the call's id, with the shown envelope as JSON text, "
-      "the media that models read as blocks, and is_error.")),
+     ("The anthropic dialect gives a tool_result block, bound to the call's id, with the text that a model reads, the "
+      "media that models read as blocks, and is_error.")),
     ("python:types", "python.md#yardcalltool-argumentsnone--dialectnone-shownfalse-tool_call_idnone",
      "The public types can be imported from toolyard itself, and are loaded when they are first used."),
     ("python:tools", "python.md#yardtools",
@@ -1873,11 +1882,14 @@ OFFER: Final = _now(
      ("Tools are found by rare words of names, descriptions, parameters and examples, in English and Chinese; an exact "
       "name always stands first.")),
     ("offer:tokens", "offering.md#which-tools",
-     "The native offer of the shipped tools takes at most 3,000 o200k tokens; the estimate is never too low for it."),
+     ("The offer of the shipped tools takes at most 2,200 o200k tokens natively, 3,500 as text in either language and "
+      "3,500 over MCP; the estimate is never too low for it.")),
+    ("offer:stable", "offering.md#the-texts",
+     "The same set of tools is offered in the same order and the same bytes, so that a provider's prompt cache works."),
     ("offer:bounds", "offering.md#which-tools",
      "Only tools that the chat may use are offered; FileOperator only to a chat that names it."),
     ("offer:text", "offering.md#the-texts",
-     ("The text listing is in the language of the conversation, explains the request block, shows every parameter, "
+     ("The text listing is in the language of the conversation, explains the request block, shows what models may set, "
       "and every example in it runs as it is.")),
     ("offer:native-text", "offering.md#the-texts",
      ("A native definition has short texts and a schema that every provider takes, and carries the manifest's example; "

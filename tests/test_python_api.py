@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import json
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -128,7 +129,7 @@ def test_a_near_miss_of_a_name_of_the_seed_suggests_it(yard: BlockingYard, name:
         ("backend", ["type", "tool_name", "tool_use_id", "uuid", "data"]),
         ("openai", ["role", "tool_call_id", "content"]),
         ("anthropic", ["type", "tool_use_id", "content", "is_error"]),
-        ("mcp", ["content", "structuredContent", "isError"]),
+        ("mcp", ["content", "isError", "_meta"]),
     ],
 )
 def test_a_call_with_a_dialect_returns_a_dict_in_it(yard: BlockingYard, dialect: str, keys: list[str]) -> None:
@@ -243,17 +244,16 @@ def test_a_wrong_setting_is_refused_when_opening(project: Path, tmp_path: Path) 
 
 
 @pytest.mark.requirement("truncation:direction", "truncation:full")
-def test_the_openai_dialect_carries_the_shown_envelope_and_the_others_the_full_one(
-    project: Path, tmp_path: Path
-) -> None:
+def test_the_openai_dialect_carries_the_shown_result_and_the_others_the_full_one(project: Path, tmp_path: Path) -> None:
     items = {f"path{number}": "a.txt" for number in range(1, 40)}
     (project / "a.txt").write_text("line\n" * 300)
     with toolyard.open(project=project, home=tmp_path / "home") as yard:
-        full = yard.call("Read", dict(items), dialect="mcp")["structuredContent"]
-        shown = json.loads(yard.call("Read", dict(items), dialect="openai")["content"])
+        full = yard.call("Read", dict(items), dialect="mcp")["_meta"]["toolyard/envelope"]
+        shown = yard.call("Read", dict(items), dialect="openai")["content"]
     assert "truncation" not in full["data"]
-    assert shown["data"]["truncation"]["direction"] == "head"
-    assert (project / shown["data"]["truncation"]["full_output_path"]).exists()
+    stored = re.search(r"The whole result as JSON is in (\S+\.json)\.\n", shown)
+    assert stored
+    assert (project / stored[1]).exists()
 
 
 @pytest.mark.requirement("python:open")

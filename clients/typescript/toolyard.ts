@@ -1284,6 +1284,12 @@ export interface McpMedia {
   mimeType: string;
 }
 
+export interface McpMeta {
+  "toolyard/envelope": Envelope;
+  /** What the tool asks the client to do, if anything. */
+  "toolyard/specialAction"?: SpecialAction;
+}
+
 export interface McpResource {
   type: "resource";
   resource: McpBlob;
@@ -1314,11 +1320,11 @@ export interface McpStatus {
 
 export interface McpToolResult {
   content: Array<TextPart | McpMedia | McpResource>;
-  /** The envelope; of a tool of an MCP server, what the server sent, if it sent any. */
+  /** Of a tool of an MCP server: what the server sent, if it sent any. */
   structuredContent?: unknown;
   isError: boolean;
-  /** Under `toolyard/specialAction`, what the tool asks the client to do. */
-  _meta?: Record<string, SpecialAction>;
+  /** For programs: no model reads it. */
+  _meta: McpMeta;
 }
 
 export interface MediaUrl {

@@ -7,17 +7,22 @@ and is shown in English everywhere, so a new sentence needs no entry; whoever tr
 Clients get a message as three fields: the sentence, its code and its parameters (``message``, ``message_code``,
 ``message_params``). The code names the sentence for good, whatever becomes of its wording, so a client translates by
 code and never by matching English text. Plain strings, such as the words of a plugin or of the operating system, have
-no code and pass through unchanged.
+no code and pass through unchanged. A model that is talked to in Chinese reads ``chinese``.
 """
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, Final, Self
 
 CATALOGUE: Final = Path(__file__).with_name("messages.json")
 _WITH_HINT: Final = "message.with_hint"
+_PLACE: Final = re.compile(r"(\{\w+\})")  # of a parameter, as the console finds it
+_STOP: Final = re.compile("[。；，：）]")
+_HAN: Final = re.compile("[\u4e00-\u9fff]")
+_HAN_SPACE: Final = re.compile("[\u4e00-\u9fff] $")
 MAX_PARAMETER: Final = 2000  # characters of one parameter on the wire; the sentence itself is not cut
 
 
@@ -26,6 +31,13 @@ def read_catalogue() -> Mapping[str, Mapping[str, str]]:
     """Return the code and the Chinese (``zh``) of each English template; either may be missing."""
     catalogue: dict[str, dict[str, str]] = json.loads(CATALOGUE.read_text(encoding="utf-8"))
     return catalogue
+
+
+@cache
+def _read_chinese() -> Mapping[str, str]:
+    """Return the Chinese of each sentence by its template, and by its code, which is all that a stored one has."""
+    rows = [(template, row) for template, row in read_catalogue().items() if "zh" in row]
+    return {key: row["zh"] for template, row in rows for key in (template, row.get("code", template))}
 
 
 class Message(str):
@@ -54,8 +66,9 @@ class Message(str):
 
     @property
     def chinese(self) -> str:
-        """The Chinese of a sentence without parameters; the sentence itself if the catalogue has none."""
-        return read_catalogue().get(self._key, {}).get("zh", self)
+        """The sentence in Chinese; in English if the catalogue has none."""
+        template = _read_chinese().get(self._key)
+        return "".join(self) if template is None else _join_chinese([*_fill(template, self.params)])
 
     def __str__(self) -> str:
         return self  # str(error) of an error that was raised with a message keeps its code
@@ -71,6 +84,38 @@ class Message(str):
     def with_text(self, text: str) -> Self:
         """Return the message with another form of its sentence."""
         return self.restore(text, self._key, self.params)
+
+
+def _fill(template: str, params: Mapping[str, str | int | float]) -> Iterator[str]:
+    """Yield the pieces of a Chinese sentence: its own words and, in Chinese where they can be, its parameters."""
+    for piece in _PLACE.split(template):
+        value = params.get(piece[1:-1]) if _PLACE.fullmatch(piece) else None
+        if value is None:
+            yield piece
+        else:
+            yield (
+                value.chinese
+                if isinstance(value, Message)
+                else f"{value:g}"
+                if isinstance(value, float)
+                else str(value)
+            )
+
+
+def _join_chinese(pieces: Sequence[str]) -> str:
+    """Join pieces: a sentence inside another one ends only once, and there is no space between Chinese characters."""
+    joined = ""
+    for piece in filter(None, pieces):
+        if joined.endswith("。") and _STOP.match(piece):
+            joined = joined[:-1]
+        elif joined.endswith(("？", "！")) and piece.startswith("。"):
+            piece = piece[1:]  # noqa: PLW2901
+        if _HAN_SPACE.search(joined) and _HAN.match(piece):
+            joined = joined[:-1]
+        elif piece[:1] == " " and _HAN.match(piece[1:]) and _HAN.match(joined[-1:]):
+            piece = piece[1:]  # noqa: PLW2901
+        joined += piece
+    return joined
 
 
 def _map_value(value: str | int | float, change: Callable[[str], str]) -> str | int | float:

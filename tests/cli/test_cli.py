@@ -150,9 +150,9 @@ def test_call_prints_each_dialect(shell: Shell) -> None:
     backend = shell.json("call", "LS", "path=src", "--dialect", "backend")
     assert (backend["type"], backend["tool_name"]) == ("backend_only", "LS")
     openai = shell.json("call", "LS", "path=src", "--dialect", "openai")
-    assert json.loads(openai["content"])["status"] == "success"
+    assert openai["content"].startswith("Listed 1 entry in 'src'.\n")
     mcp = shell.json("call", "LS", "path=src", "--dialect", "mcp")
-    assert (mcp["structuredContent"]["status"], mcp["isError"]) == ("success", False)
+    assert (mcp["_meta"]["toolyard/envelope"]["status"], mcp["isError"]) == ("success", False)
 
 
 @pytest.mark.requirement("cli:call:shown")
@@ -197,7 +197,7 @@ def test_tools_are_listed_for_people_and_as_json(shell: Shell) -> None:
 @pytest.mark.requirement("cli:tools:show", "cli:json", "spec:tool", "params:defaults")
 def test_one_tool_is_shown_with_its_text_and_parameters(shell: Shell) -> None:
     plain = shell.run("tools", "show", "LS").stdout
-    assert plain.startswith("LS  (read)\n\nLists the entries of a folder")
+    assert plain.startswith("LS  (read)\n\nLists the folder at path")
     assert "include_hidden   boolean  [false]" in plain
     spec = shell.json("tools", "show", "LS", "--json")
     defaults = {name: schema["default"] for name, schema in spec["parameters"]["properties"].items()}

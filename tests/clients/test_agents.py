@@ -21,7 +21,7 @@ ROOT: Final = Path(__file__).parents[2]
 SOAK: Final = os.environ.get("HYPOTHESIS_PROFILE") == "soak"
 PATIENCE_S: Final = 300
 USAGE: Final = {"prompt_tokens": 3, "completion_tokens": 4, "total_tokens": 7}
-SAID: Final = "Listed 2 entries in '.'. | 'nope' does not exist. Check the path, or list its folder with LS."
+SAID: Final = "Listed 2 entries in '.'. | NOT_FOUND: 'nope' does not exist. Check the path, or list its folder with LS."
 CALLS: Final = (("call_1", "LS", {"path": "."}), ("call_2", "Read", {"path": "nope"}))
 in_soak = pytest.mark.skipif(not SOAK, reason="installs packages from PyPI: only in soak")
 
@@ -66,8 +66,8 @@ def answer_as_anthropic(call: Call) -> Script:
 
 
 def join_texts(contents: list[str]) -> str:
-    """What the tools said, from envelopes."""
-    return " | ".join(json.loads(content)["text"].split("\n")[0] for content in contents)
+    """The first lines of what the tools said."""
+    return " | ".join(content.split("\n")[0] for content in contents)
 
 
 def as_message(content: list[dict[str, Any]], reason: str) -> Script:

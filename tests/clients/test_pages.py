@@ -37,7 +37,7 @@ def answer(body: dict[str, Any]) -> Script:
     said."""
     is_streamed, last = bool(body.get("stream")), body["messages"][-1]
     if last["role"] == "tool":
-        return says(f"The tool said: {json.loads(last['content'])['text']}", stream=is_streamed)
+        return says(f"The tool said: {last['content'].split(chr(10))[0]}", stream=is_streamed)
     said = json.dumps(body["messages"])
     wanted = CALCULATES if "12345" in said else CREATES if "hello.txt" in said else LISTS
     if not any(tool["function"]["name"] == wanted["name"] for tool in body.get("tools", ())):

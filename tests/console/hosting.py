@@ -12,6 +12,8 @@ from typing import Any
 
 import aiohttp
 
+from tests.console.forking import Forked, fork
+
 PLUGINS = Path(__file__).parent.parent.parent / "plugins"
 START_S = 90
 ZONE = "Asia/Shanghai"
@@ -26,7 +28,7 @@ class Host:
     port: int = 0
     options: Sequence[str] = ()
     settings: Mapping[str, str] = field(default_factory=dict)
-    process: asyncio.subprocess.Process | None = None
+    process: asyncio.subprocess.Process | Forked | None = None
 
     @property
     def url(self) -> str:
@@ -39,14 +41,12 @@ class Host:
     async def start(self) -> None:
         self.home.mkdir(parents=True, exist_ok=True)
         self.project.mkdir(parents=True, exist_ok=True)
-        self.process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "toolyard", "serve", "--port", str(self.port), "--home", str(self.home)),
-            *("--project", str(self.project), "--plugins", str(PLUGINS), "--trust", *self.options),
-            env={**os.environ, "TZ": ZONE, **self.settings},
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.DEVNULL,
+        words = (
+            *("serve", "--port", str(self.port), "--home", str(self.home), "--project", str(self.project)),
+            *("--plugins", str(PLUGINS), "--trust", *self.options),
         )
+        environment = {**os.environ, "TZ": ZONE, **self.settings}
+        self.process = await (run if "PYTHONPATH" in self.settings else fork)(words, environment)
         assert self.process.stdout is not None
         async with asyncio.timeout(START_S):
             line = (await self.process.stdout.readline()).decode()
@@ -71,6 +71,16 @@ class Host:
 
     async def call(self, tool: str, **arguments: object) -> Any:
         return await self.api("POST", f"/v1/tools/{tool}", arguments)
+
+
+async def run(words: Sequence[str], environment: Mapping[str, str]) -> asyncio.subprocess.Process:
+    return await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "toolyard", *words),
+        env=environment,
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.DEVNULL,
+    )
 
 
 @asynccontextmanager

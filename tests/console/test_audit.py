@@ -60,13 +60,17 @@ async def test_a_phone_shows_every_entry_whole_and_the_words_are_translated(brow
         assert visit.wrong() == []
 
 
+def _list_actions() -> set[str]:
+    sources = [file.read_text("utf-8") for file in Path(routes.__path__[0]).rglob("*.py")]
+    return {action for text in sources for action in re.findall(r'audit=(?:Audited\()?"([\w.]+)"', text)}
+
+
 @pytest.mark.requirement("craft:words")
 async def test_every_action_has_a_word_in_both_languages_and_facts_are_no_words_of_the_program(
     browser: Browser, filled: Host
 ) -> None:
     words = WORDS.read_text("utf-8")
-    sources = [file.read_text("utf-8") for file in Path(str(routes.__file__)).parent.glob("*.py")]
-    actions = {action for text in sources for action in re.findall(r'audit=(?:Audited\()?"([\w.]+)"', text)}
+    actions = _list_actions()
     assert len(actions) > 20
     assert [action for action in actions if words.count(f'"{action}":') != 2] == []
     await filled.api("POST", "/v1/login-links")

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from toolyard.message import add_hint
 from toolyard.protocol.content import Part
 from toolyard.protocol.envelope import Envelope, Extras, Failure, Fault, Status, is_partial
 from toolyard.protocol.json import JsonObject
@@ -40,7 +41,7 @@ def failed(failure: Failure, *, arguments: JsonObject | None = None) -> Outcome:
     envelope = Envelope(
         status=Status.ERROR,
         data=failure.data,
-        text=f"{failure.message} {failure.hint}".strip(),
+        text=add_hint(failure.message, failure.hint),
         error=Fault(failure.code, failure.message),
         stats={"time_ms": 3},
         context={"cwd": ".", "params_input": arguments or {}, **failure.context, **reason},

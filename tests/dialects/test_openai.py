@@ -1,7 +1,6 @@
 """The ``role: "tool"`` message of the OpenAI chat format."""
 
 import base64
-import json
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,7 @@ from tests.dialects.outcomes import failed, outcome, read
 from toolyard.blocking import BlockingYard
 from toolyard.dialects.openai import encode
 from toolyard.protocol.content import Media, Text
-from toolyard.protocol.envelope import Envelope, ErrorCode, Failure
+from toolyard.protocol.envelope import ErrorCode, Failure
 from toolyard.protocol.tool import Outcome, ToolCall
 
 pytestmark = pytest.mark.requirement("dialect:openai")
@@ -21,21 +20,16 @@ BODY = b"\0\1\2\xff"
 BASE64 = base64.b64encode(BODY).decode()
 
 
-def test_a_result_is_a_tool_message_bound_to_its_call_with_the_envelope_as_json_text() -> None:
-    result = outcome("已读取。", {"content": '1\t"中"'}, path="a.txt", parts=(Text("已读取。"),))
-    message = encode(CALL, result)
-    text = (
-        '{"status": "success", "data": {"content": "1\\t\\"中\\""}, "text": "已读取。", "stats": {"time_ms": 3}, '
-        '"context": {"cwd": ".", "params_input": {}, "path_resolved": "a.txt"}}'
-    )
-    assert message == {"role": "tool", "tool_call_id": "call_abc", "content": text}
-    assert Envelope.from_dict(json.loads(text)) == result.envelope
+def test_a_result_is_a_tool_message_bound_to_its_call_with_the_text_that_a_model_reads() -> None:
+    result = outcome("已读取。", {"content": '1\t"中"'}, path="a.txt", parts=(Text("已读取。"), Text('1\t"中"')))
+    assert encode(CALL, result, "en") == {
+        "role": "tool", "tool_call_id": "call_abc", "content": '已读取。\n1\t"中"',
+    }  # fmt: skip
 
 
 def test_a_failure_is_told_in_the_same_way() -> None:
-    result = failed(Failure(ErrorCode.NOT_FOUND, "'a' does not exist."))
-    message = encode(CALL, result)
-    assert message == {"role": "tool", "tool_call_id": "call_abc", "content": json.dumps(result.envelope.to_dict())}
+    message = encode(CALL, failed(Failure(ErrorCode.NOT_FOUND, "'a' does not exist.", hint="Use LS.")), "en")
+    assert message["content"] == "NOT_FOUND: 'a' does not exist. Use LS."
 
 
 @pytest.mark.parametrize(
@@ -59,12 +53,9 @@ def test_a_failure_is_told_in_the_same_way() -> None:
     ],
     ids=lambda value: value.mime if isinstance(value, Media) else "",
 )
-def test_media_follow_the_envelope_as_content_parts(media: Media, part: dict[str, Any]) -> None:
+def test_media_follow_the_text_as_content_parts(media: Media, part: dict[str, Any]) -> None:
     result = outcome("Read it.", parts=(Text("Read it."), media))
-    assert encode(CALL, result)["content"] == [
-        {"type": "text", "text": json.dumps(result.envelope.to_dict())},
-        part,
-    ]
+    assert encode(CALL, result, "en")["content"] == [{"type": "text", "text": "Read it."}, part]
 
 
 def test_the_media_of_a_batch_follow_in_its_order() -> None:
@@ -74,20 +65,18 @@ def test_the_media_of_a_batch_follow_in_its_order() -> None:
         read(outcome("Read 'c'.", parts=(Media("image/gif", b"c"),))),
     )
     result: Outcome = outcome("Batch of 3.", {"results": []}, batch=items)
-    assert encode(CALL, result)["content"] == [
-        {"type": "text", "text": json.dumps(result.envelope.to_dict())},
+    assert encode(CALL, result, "en")["content"] == [
+        {"type": "text", "text": "(1)\nRead 'a'.\n(2)\nRead 'b'.\n(3)\nRead 'c'."},
         {"type": "image_url", "image_url": {"url": "data:image/png;base64,YQ=="}},
         {"type": "image_url", "image_url": {"url": "data:image/gif;base64,Yw=="}},
     ]
 
 
-@pytest.mark.requirement("truncation:before-dialects", "envelope:context:params-cut")
-def test_the_envelope_in_the_message_is_the_shown_one(yard: BlockingYard) -> None:
-    sent = {"path": "x" * 5000}
-    message = yard.call("LS", {**sent}, dialect="openai")
-    envelope = Envelope.from_dict(json.loads(message["content"]))
-    assert envelope.context["params_input"] == {"path": "x" * 4096 + "… [cut: 5000 bytes in all]"}
-    assert yard.call("LS", {**sent}).context["params_input"] == sent
+@pytest.mark.requirement("truncation:before-dialects")
+def test_the_text_of_the_message_is_that_of_the_shown_result(yard: BlockingYard, project: Path) -> None:
+    (project / "a.txt").write_text("line\n" * 300)
+    message = yard.call("Read", {f"path{number}": "a.txt" for number in range(1, 40)}, dialect="openai")
+    assert message["content"].startswith("⚠️ Output too large, truncated: the preview is the first 2000 of")
 
 
 @pytest.mark.requirement("content:media")

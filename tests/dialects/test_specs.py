@@ -4,15 +4,19 @@ import json
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from mcp_types import ToolAnnotations
 
 from toolyard.blocking import BlockingYard
 from toolyard.dialects.plain_name import plain_name
-from toolyard.dialects.tool_specs import Format, annotations, export
+from toolyard.dialects.tool_specs import Format, annotations, export, to_function
+from toolyard.protocol.json import JsonObject
 from toolyard.protocol.tool import Risk, ToolSpec
 from toolyard.protocol.tool_text import write_tool
 
@@ -36,16 +40,28 @@ SPEC = ToolSpec(
 
 def test_each_format_has_the_name_the_text_and_the_schema() -> None:
     name = plain_name(SPEC.name)
-    assert export(SPEC, Format.OPENAI) == {
-        "type": "function",
-        "function": {"name": name, "description": SPEC.description, "parameters": SPEC.parameters},
-    }
+    function: dict[str, Any] = to_function(SPEC)
+    assert (function["name"], function["description"]) == (name, SPEC.description)
+    assert function["parameters"]["required"] == ["prompt"]
+    assert export(SPEC, Format.OPENAI) == {"type": "function", "function": function}
     assert export(SPEC, Format.ANTHROPIC) == {
-        "name": name, "description": SPEC.description, "input_schema": SPEC.parameters,
+        "name": name, "description": SPEC.description, "input_schema": function["parameters"],
     }  # fmt: skip
-    mcp = export(SPEC, Format.MCP)
-    assert (mcp["name"], mcp["title"], mcp["inputSchema"]) == (name, SPEC.name, SPEC.parameters)
-    assert mcp["annotations"]["openWorldHint"] is True
+    assert export(SPEC, Format.MCP) == {
+        "name": name,
+        "title": SPEC.name,
+        "description": SPEC.description,
+        "inputSchema": function["parameters"],
+        "annotations": {},
+    }
+
+
+@pytest.mark.requirement("dialect:mcp:result", "mcp:closed-schemas")
+def test_a_tool_of_an_mcp_server_is_offered_to_mcp_clients_as_it_was_declared() -> None:
+    output: JsonObject = {"type": "object", "properties": {"url": {"type": "string"}}}
+    exported = export(replace(SPEC, mcp={"output_schema": output}, verbatim=True), Format.MCP)
+    assert (exported["inputSchema"], exported["outputSchema"]) == (SPEC.parameters, output)
+    assert "outputSchema" not in export(replace(SPEC, mcp={}), Format.MCP)
 
 
 def test_every_tool_of_a_yard_is_valid_for_mcps_own_types(yard: BlockingYard) -> None:
@@ -74,9 +90,10 @@ def test_a_plain_name_is_valid_stable_and_nobody_elses(one: str, other: str) -> 
 @pytest.mark.parametrize("risk", list(Risk))
 def test_only_what_reads_is_called_harmless(risk: Risk) -> None:
     hints = annotations(ToolSpec(name="T", description="d", parameters={}, risk=risk))
-    assert hints["readOnlyHint"] is (risk is Risk.READ)
-    assert hints["destructiveHint"] is (risk is not Risk.READ)
-    assert hints["openWorldHint"] is (risk in (Risk.NETWORK, Risk.EXECUTE))
+    known = ToolAnnotations.model_validate(hints)
+    assert bool(known.read_only_hint) is (risk is Risk.READ)  # what is not said is assumed: not read-only, open-world
+    assert known.destructive_hint is None
+    assert (known.open_world_hint is not False) is (risk in (Risk.NETWORK, Risk.EXECUTE))
 
 
 def test_the_command_prints_all_tools_or_the_named_ones(project: Path, tmp_path: Path) -> None:
@@ -88,4 +105,4 @@ def test_the_command_prints_all_tools_or_the_named_ones(project: Path, tmp_path:
     assert {"Read", "Edit"} <= {one["function"]["name"] for one in json.loads(typed())}
     assert [one["name"] for one in json.loads(typed("Read", "--format", "mcp"))["tools"]] == ["Read"]
     assert [one["name"] for one in json.loads(typed("LS", "--format", "anthropic"))] == ["LS"]
-    assert typed("LS", "--format", "vcp").startswith("- LS: Lists the entries of a folder")
+    assert typed("LS", "--format", "vcp").startswith("- LS: Lists the folder at path")

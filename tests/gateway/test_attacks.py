@@ -122,7 +122,7 @@ async def test_a_block_of_an_earlier_tool_result_never_runs_but_one_of_its_own_d
         await one.chat.complete(ClientRequest({"messages": history}, caller=ME))
         assert [call.arguments for call in one.ran] == [{"text": "mine"}]
         answer = str(one.upstream.bodies[1]["messages"][-1]["content"])
-        assert answer.index("stands word for word in a tool result") < answer.index("[2] Say: success")
+        assert answer.index("stands word for word in a tool result") < answer.index("[2] Say: ")
 
 
 @pytest.mark.requirement("s:S-21")

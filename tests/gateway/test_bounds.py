@@ -37,7 +37,7 @@ async def test_a_chat_that_may_only_look_changes_nothing_and_asks_nobody(tmp_pat
         await one.stream(toolyard={"mode": "read-only"})
         *_, refused, listed = one.upstream.bodies[1]["messages"]
         assert "may only look" in refused["content"]
-        assert '"success"' in listed["content"]
+        assert listed["content"].startswith("Listed 1 entry")
         assert "may only look" in str(one.upstream.bodies[2]["messages"][-1])
         assert (tmp_path / "project" / "a").read_text() == "kept"
         assert await one.yard.state.approvals.page(limit=10) == []

@@ -2,15 +2,16 @@
 
 import json
 import logging
-import warnings
+import os
+import subprocess
+import sys
 from collections.abc import Iterable
-from functools import cache
 from pathlib import Path
-from typing import Any
 
 import orjson
 import pytest
 
+from tests.tokens import count_tokens
 from toolyard.blocking import BlockingYard
 from toolyard.dialects.tool_specs import to_function_tool
 from toolyard.gateway.offer import MAX_TOKENS, MAX_TOOLS, Offers, Selection, estimate_tokens, left_out_warning
@@ -22,20 +23,6 @@ from toolyard.settings import OfferMode
 
 ALL = Selection()
 ROOT = Path(__file__).parents[2]
-
-
-@cache
-def tokenizer() -> Any:
-    """OpenAI's o200k_base; its table is a file of the package."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # of how it opens that file
-        import bpe_openai
-
-        return bpe_openai.get_encoding("o200k_base")
-
-
-def count(text: str) -> int:
-    return len(tokenizer().encode(text))
 
 
 def offers(*specs: ToolSpec) -> Offers:
@@ -51,12 +38,46 @@ def spec(name: str, description: str = "Does it.", **more: object) -> ToolSpec:
 
 
 @pytest.mark.requirement("offer:tokens")
-def test_the_shipped_tools_together_take_at_most_3000_tokens(yard: BlockingYard) -> None:
+def test_the_shipped_tools_together_take_few_tokens_in_every_form(yard: BlockingYard) -> None:
     offer = offers_of(yard).native(ALL)
     assert len(offer.tools) == 14
     assert offer.tools == orjson.loads(offer.tools_json)
-    assert count(offer.tools_json.decode()) <= 3000
-    assert count(json.dumps(offer.tools)) <= 3100, "hardly more as Python writes them, with blanks"
+    assert count_tokens(offer.tools_json.decode()) <= 2200
+    assert count_tokens(json.dumps(offer.tools)) <= 2600, "a fifth more as Python writes them, with blanks"
+    for language in ("en", "zh"):
+        assert count_tokens(offers_of(yard).text(ALL, language).listing) <= 3500
+    listed = yard.tools(dialect="mcp")
+    assert len(listed) == 16, "and FileOperator and ToolSearch"
+    assert count_tokens(orjson.dumps({"tools": listed}).decode()) <= 3500
+
+
+@pytest.mark.requirement("offer:stable")
+def test_the_same_tools_are_offered_in_the_same_bytes(project: Path, tmp_path: Path) -> None:
+    """In another process and another home, with another order of everything that has none."""
+    program = (
+        "import orjson, sys, toolyard\n"
+        "from toolyard.gateway.offer import Offers, Selection\n"
+        "with toolyard.open(project=sys.argv[1], home=sys.argv[2]) as yard:\n"
+        "    made = Offers(lambda: (tool.spec for tool in yard.tools.list_built_in_first()), yard.tools.version)\n"
+        "    texts = [made.text(Selection(), language).listing for language in ('en', 'zh')]\n"
+        "    offers = [made.native(Selection()).tools_json.decode(), *texts, yard.tools(dialect='mcp')]\n"
+        "    sys.stdout.buffer.write(orjson.dumps(offers))\n"
+    )
+    printed = [
+        subprocess.run(
+            [sys.executable, "-c", program, str(project), str(tmp_path / seed)],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            check=True,
+            timeout=120,
+        ).stdout
+        for seed in ("1", "2")
+    ]
+    assert printed[0] == printed[1]
+    native, english, chinese, mcp = orjson.loads(printed[0])
+    assert orjson.loads(native)
+    assert mcp
+    assert english != chinese
 
 
 @pytest.mark.requirement("offer:tokens")
@@ -67,8 +88,8 @@ def test_the_estimate_of_tokens_is_never_too_low(yard: BlockingYard) -> None:
     texts += [made.text(ALL, language).listing for language in ("en", "zh")]
     texts += [(ROOT / name).read_text("utf-8") for name in ("README.md", "README.zh-CN.md", "docs/tools.md")]
     texts += [file.read_text("utf-8") for file in (ROOT / "plugins").glob("*/plugin-manifest.json")]
-    assert [text[:80] for text in texts if estimate_tokens(text) < count(text)] == []
-    assert native.tokens >= count(native.tools_json.decode())
+    assert [text[:80] for text in texts if estimate_tokens(text) < count_tokens(text)] == []
+    assert native.tokens >= count_tokens(native.tools_json.decode())
 
 
 @pytest.mark.requirement("offer:limits")
@@ -106,7 +127,7 @@ def test_no_offer_has_more_tokens_than_allowed_and_a_giant_keeps_nobody_out(mode
     assert "Giant" in offer.left_out
     assert sorted([*offered, *offer.left_out]) == sorted(one.name for one in specs)
     assert 12 <= len(offered) <= 16
-    assert count(offer.tools_json.decode() or offer.listing) <= MAX_TOKENS
+    assert count_tokens(offer.tools_json.decode() or offer.listing) <= MAX_TOKENS
 
 
 @pytest.mark.requirement("offer:limits", "offer:cheap")

@@ -157,7 +157,7 @@ async def test_a_chat_request_is_filled_before_it_goes_upstream(tmp_path: Path) 
         await one.stream(system="Today is {{Date}}. {{VCPAllTools}} {{VCPLS}}")
         sent = one.upstream.bodies[0]["messages"][0]["content"]
         assert re.match(r"Today is \d{4}/", sent)
-        assert sent.count("- LS: Lists the entries of a folder") == 2
+        assert sent.count("- LS: Lists the folder at path") == 2
         assert "- 科学计算器 SciCalculator (SciCalculator) - 命令: SciCalculatorRequest:" in sent
         run = await one.chat.complete(ClientRequest(chat_body("Hi", system="{{Date}}"), caller=ME))
         record = one.chat.record(run.id, ME)

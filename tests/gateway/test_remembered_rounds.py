@@ -72,7 +72,7 @@ async def test_native_rounds_stay_native_beside_tools_and_are_text_without(
             _, (_, *sent) = await two_turns(one, stream=stream, offer=offer)
             assert sent[1] == {"role": "assistant", "content": f"I say it.\n{format_request('Say', {})}"}
             assert sent[2]["role"] == "user"
-            assert sent[2]["content"].startswith(f"{PAYLOAD}\n\nSay:\n{{")
+            assert sent[2]["content"].startswith(f"{PAYLOAD}\n\nSay:\nSaid it.")
         else:
             tools: dict[str, Any] = {"tools": TOOLS} if offer == "native" else {}  # ours alone, or beside the client's
             _, sent = await two_turns(one, stream=stream, offer=offer, **tools)

@@ -85,6 +85,12 @@ class User:
         return self.reply
 
 
+def envelope_of(result: Any) -> dict[str, Any]:
+    """The envelope that a result has for programs."""
+    envelope: dict[str, Any] = result.meta["toolyard/envelope"]
+    return envelope
+
+
 async def wait_for_calls(yard: Yard, state: str, *, some: bool) -> None:
     """Wait until there are calls in a state, or none."""
     async with asyncio.timeout(60):

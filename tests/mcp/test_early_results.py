@@ -9,7 +9,7 @@ import pytest
 from mcp import Client
 
 from tests.fakes import FakeClock
-from tests.mcp.clients import ERAS, User, open_client, serve_http, wait_for_calls
+from tests.mcp.clients import ERAS, User, envelope_of, open_client, serve_http, wait_for_calls
 from toolyard.config import load_config
 from toolyard.mcp import calls
 from toolyard.mcp.calls import ANSWER_S, KEPT_S
@@ -63,7 +63,7 @@ async def test_it_is_told_what_waits_and_the_same_call_gets_the_result_of_the_on
         early = await answered_early(client, yard, clock)
         (approval,) = await pending(yard)
         assert early.is_error
-        assert early.structured_content["context"]["reason"] == "APPROVAL_REQUIRED"
+        assert envelope_of(early)["context"]["reason"] == "APPROVAL_REQUIRED"
         assert f"toolyard approval allow {approval.id}" in early.content[0].text
         assert not (project / "a.txt").exists()
         again = asyncio.create_task(client.call_tool("Write", WRITE))

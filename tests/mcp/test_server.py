@@ -11,7 +11,7 @@ from mcp import Client
 from mcp.shared.exceptions import MCPError
 from mcp_types import InputRequiredResult, TextContent, TextResourceContents
 
-from tests.mcp.clients import CALLER, ERAS, User, open_client, serve_http, stdio, wait_for_calls
+from tests.mcp.clients import CALLER, ERAS, User, envelope_of, open_client, serve_http, stdio, wait_for_calls
 from tests.plugins.folders import make_plugin
 from tests.plugins.yards import confirm_read
 from tests.waiting import wait_for_value, wait_until
@@ -57,11 +57,10 @@ async def test_every_tool_is_listed_with_its_schema_and_its_risk(
     assert read is not None
     assert write is not None
     assert echo is not None
-    assert (read.read_only_hint, read.destructive_hint, read.idempotent_hint, read.open_world_hint) == (
-        True, False, True, False,
-    )  # fmt: skip
-    assert (write.read_only_hint, write.destructive_hint, write.open_world_hint) == (False, True, False)
-    assert (echo.read_only_hint, echo.destructive_hint, echo.open_world_hint) == (False, True, True)
+    assert (read.read_only_hint, read.open_world_hint) == (True, False)
+    assert (write.read_only_hint, write.open_world_hint) == (None, False), "what is not said is assumed: it may destroy"
+    assert (echo.read_only_hint, echo.open_world_hint) == (None, None)
+    assert {tool.output_schema for tool in tools.values()} == {None}, "or models would be given envelopes"
     assert "path" in tools["Read"].input_schema["properties"]
 
 
@@ -71,8 +70,10 @@ async def test_a_result_is_content_and_the_envelope(project: Path, home: Path, m
     async with open_client(project, home, mode=mode) as (client, yard):
         result = await client.call_tool("Read", {"path": "a.txt"})
         told = await yard.state.journal.page(Query(), limit=10)
-    envelope = Envelope.from_dict(result.structured_content)
+    envelope = Envelope.from_dict(envelope_of(result))
     assert "one" in str(envelope.data["content"])
+    assert result.structured_content is None
+    assert [getattr(part, "text", "") for part in result.content] == ["Read lines 1-1 of 1 of 'a.txt'.\n1\tone"]
     assert not result.is_error
     assert [(call.tool, call.caller, call.origin) for call in told] == [("Read", CALLER, "mcp")]
 
@@ -81,7 +82,7 @@ async def test_a_failure_is_a_result_that_says_so(project: Path, home: Path) -> 
     async with open_client(project, home) as (client, _):
         result = await client.call_tool("Read", {"path": "missing.txt"})
     assert result.is_error
-    assert result.structured_content["error"]["code"] == "NOT_FOUND"
+    assert envelope_of(result)["error"]["code"] == "NOT_FOUND"
 
 
 async def test_an_unknown_tool_is_an_error_of_the_protocol(project: Path, home: Path) -> None:
@@ -126,7 +127,7 @@ async def test_anything_but_an_explicit_yes_is_a_no(
 ) -> None:
     async with open_client(project, home, mode=mode, elicitation_callback=User(action, answer)) as (client, _):
         result = await client.call_tool("Write", {"path": "a.txt", "content": "x"})
-    assert result.structured_content["context"]["reason"] == "DENIED"
+    assert envelope_of(result)["context"]["reason"] == "DENIED"
     assert not (project / "a.txt").exists()
 
 
@@ -175,7 +176,7 @@ async def test_the_output_of_a_running_command_is_progress(project: Path, home: 
         await wait_until(lambda: "begun" in said)
         (project / "go").touch()
         result = await calling
-    assert result.structured_content["data"]["exitCode"] == 0
+    assert envelope_of(result)["data"]["exitCode"] == 0
     assert command in user.asked[0].message
 
 
@@ -193,7 +194,7 @@ async def test_an_approval_cannot_be_used_for_other_arguments_or_twice(project: 
         with pytest.raises(MCPError, match="no longer open"):
             await client.session.call_tool("Write", {"path": "b.txt", "content": "x"}, **again)
         done = await client.session.call_tool("Write", wanted, **again)
-        assert done.structured_content["status"] == "success"
+        assert envelope_of(done)["status"] == "success"
         with pytest.raises(MCPError, match="no longer open"):
             await client.session.call_tool("Write", wanted, **again)
     assert not (project / "b.txt").exists()
@@ -258,7 +259,7 @@ async def test_a_long_result_is_cut_and_the_whole_is_a_resource(project: Path, h
     async with open_client(project, home, plugins=(plugins,)) as (client, yard):
         confirm_read(yard, "Long")
         result = await client.call_tool("Long", {})
-        assert result.structured_content["status"] == "partial"
+        assert envelope_of(result)["status"] == "partial"
         text, whole = (await client.list_resources()).resources
         assert [one.mime_type for one in (text, whole)] == ["text/plain", "application/json"]
         contents = [(await client.read_resource(one.uri)).contents[0] for one in (text, whole)]
@@ -373,7 +374,7 @@ async def test_a_client_reaches_it_over_http(project: Path, home: Path, mode: st
             read = await client.call_tool("Read", {"path": "a.txt"})
             written = await client.call_tool("Write", {"path": "b.txt", "content": "x"})
         callers = {call.caller for call in await yard.state.journal.page(Query(), limit=10)}
-    assert "one" in str(read.structured_content["data"]["content"])
+    assert "one" in str(envelope_of(read)["data"]["content"])
     assert not written.is_error
     assert len(user.asked) == 1
     assert callers == {"key:none"}

@@ -64,34 +64,31 @@ async def test_a_text_is_in_the_data_of_every_dialect(host: PluginYard) -> None:
     out = result("###计算结果：2.718###，请将结果转告用户###")
     assert (await say(host, "envelope", out))["data"] == {"result": out["result"]}
     assert (await say(host, "backend", out))["data"] == {"result": out["result"]}
-    assert (await say(host, "mcp", out))["structuredContent"]["data"] == {"result": out["result"]}
+    assert (await say(host, "mcp", out))["_meta"]["toolyard/envelope"]["data"] == {"result": out["result"]}
     encoded = await say(host, "vcp", out)
     assert encoded["result"]["content"] == [{"type": "text", "text": out["result"]}]
 
 
 @pytest.mark.requirement("plugin:data:once")
 async def test_a_model_reads_a_text_once(host: PluginYard) -> None:
-    openai = json.loads((await say(host, "openai", result("only once")))["content"])
-    assert (openai["data"], openai["text"]) == ({}, "only once")
+    assert (await say(host, "openai", result("only once")))["content"] == "only once"
     mcp = await say(host, "mcp", result("only once"))
     assert mcp["content"] == [{"type": "text", "text": "only once"}]
     content = {"content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}, IMAGE]}
-    openai = json.loads((await say(host, "openai", result(content)))["content"][0]["text"])
-    assert (openai["data"], openai["text"]) == ({"content": [REFERENCE]}, "a\nb")
+    openai = (await say(host, "openai", result(content)))["content"]
+    assert openai[0]["text"] == f"a\nb\n[{REFERENCE['path']}]"
     for structured in ({"a": 1}, [1, 2]):
-        openai = json.loads((await say(host, "openai", result(structured)))["content"])
-        assert (openai["data"], openai["text"]) == ({}, json.dumps(structured, indent=2))
+        openai = (await say(host, "openai", result(structured)))["content"]
+        assert openai == json.dumps(structured, separators=(",", ":"))
     partial = await say(host, "openai", {"status": "partial", "result": "half"})
-    assert partial["content"].count("half") == 2  # in the text, and in params_input
+    assert partial["content"].count("half") == 1
 
 
 @pytest.mark.requirement("plugin:data:once")
 async def test_a_text_is_measured_once(host: PluginYard) -> None:
     text = "a line\n" * 6000
-    shown = json.loads((await say(host, "openai", result(text[: 1900 * 7])))["content"])
-    assert (shown["status"], shown["data"]) == ("success", {})
-    cut = json.loads((await say(host, "openai", result(text)))["content"])
-    assert (cut["status"], cut["data"]["truncation"]["original_lines"]) == ("partial", 6000)
+    assert (await say(host, "openai", result(text[: 1900 * 7])))["content"] == text[: 1900 * 7]
+    assert "the first 2000 of 6000 lines" in (await say(host, "openai", result(text)))["content"]
 
 
 @pytest.mark.requirement("plugin:data", "media:stored")
@@ -129,8 +126,7 @@ async def test_a_remote_address_is_a_reference_for_programs_and_a_text_for_model
         "content": [{"type": "image", "name": "x.png", "url": "https://a.example/x.png?s=1"}]
     }
     assert (await say(host, "vcp", out))["result"]["content"] == [link]
-    shown = await say(host, "vcp", out, shown=True)
-    assert shown["result"]["content"] == [{"type": "text", "text": "https://a.example/x.png?s=1"}]
+    assert (await say(host, "openai", out))["content"] == "https://a.example/x.png?s=1"
 
 
 @pytest.mark.requirement("plugin:vcp-v2")
@@ -149,10 +145,8 @@ async def test_vcp_v2_passes_through_the_host_unchanged(host: PluginYard) -> Non
     }
     failed = {"status": "error", "error": "no", "result": {"content": [IMAGE], "details": {"tried": 2}}}
     assert await say(host, "vcp", failed) == failed
-    assert (await say(host, "vcp", failed, shown=True))["result"]["content"][0] == {
-        "type": "text",
-        "text": "no. Check the arguments against what Say takes, then try again or do without it.",
-    }
+    hint = "Check the arguments against what Say takes, then try again or do without it."
+    assert (await say(host, "openai", failed))["content"][0]["text"] == f"EXECUTION_ERROR: no. {hint}"
 
 
 @pytest.mark.requirement("plugin:older-forms", "envelope:status:legacy-error")

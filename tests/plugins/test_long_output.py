@@ -1,6 +1,5 @@
 """A plugin's answer that is too long to show: every line of it can be reached with the calls that the text names."""
 
-import json
 import re
 from pathlib import Path
 from typing import Any
@@ -15,10 +14,8 @@ CALL = re.compile(r"Read path=(\S+) start_line=(\d+)\.")
 
 
 async def shown_envelope(yard: Yard, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
-    """The envelope as a model gets it."""
-    message = await yard.call(tool, arguments, dialect="openai")
-    envelope: dict[str, Any] = json.loads(message["content"])
-    return envelope
+    """The envelope of what a model gets."""
+    return (await yard.call(tool, arguments, shown=True)).to_dict()
 
 
 async def lines_from(yard: Yard, path: str, start: int) -> list[str]:

@@ -14,7 +14,7 @@ from toolyard.protocol.arguments import accept_arguments
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.requests.scanner import parse_requests
 from toolyard.protocol.tool import ToolSpec
-from toolyard.protocol.tool_text import write_example_request, write_tool
+from toolyard.protocol.tool_text import is_explained, write_example_request, write_tool
 from toolyard.tools.file_operator import FileOperator
 from toolyard.tools.tool_words import load_text
 
@@ -88,13 +88,11 @@ def test_the_listing_shows_every_parameter_of_the_built_in_tools_in_its_language
     assert [spec.name for spec in built_in] == sorted(BUILT_IN_TOOLS)
     for spec in (spec for spec in built_in if not spec.commands):
         text = write_tool(spec, language)
-        described = text.split("<<<[TOOL_REQUEST]>>>")[0]
-        lines = {line.strip().split(" ")[0]: line for line in described.splitlines() if line.startswith("  ")}
-        assert [name for name in spec.parameter_names if name not in lines] == [], spec.name
-        chinese = [name for name in spec.parameter_names if HAN.search(lines[name])]
-        is_chinese = language in spec.translations  # else the English is shown
-        assert chinese == ([*spec.parameter_names] if is_chinese else []), spec.name
-        assert bool(HAN.search(described.splitlines()[0])) is is_chinese, spec.name
+        described, listed = text.split("<<<[TOOL_REQUEST]>>>")[0].splitlines()[:2]
+        named = [re.split("[*=:]", sign)[0] for sign in re.split("[:：] ", listed, maxsplit=1)[1].split(", ")]
+        assert named == [name for name in spec.parameter_names if name not in spec.unlisted], spec.name
+        assert all(is_explained(name, described) for name in named), spec.name
+        assert bool(HAN.search(described)) is bool(HAN.search(listed)) is (language in spec.translations), spec.name
         assert "N/A" not in text
         assert "(What to do.)" not in text
         assert text.startswith(f"- {spec.name}")
@@ -164,16 +162,16 @@ def test_every_example_of_file_operator_runs_as_it_is(yard: BlockingYard, projec
 def test_a_tool_without_texts_of_its_own_is_written_from_its_schema() -> None:
     assert write_tool(WEATHER) == (
         "- weather: Tells the weather.\n"
-        "Parameters:\n"
-        "  city (string, required): Where.\n"
-        "  unit (required, default C, one of C, F)\n"
-        "  days (integer | null, default 3): How far ahead\n"
+        "Parameters (* required):\n"
+        "  city*: Where.\n"
+        "  unit*=C|F\n"
+        "  days=3: How far ahead\n"
         "  more\n"
         "Example:\n"
         "<<<[TOOL_REQUEST]>>>\ntool_name:「始」weather「末」,\ncity:「始」Oslo「末」,\nunit:「始」C「末」\n"
         "<<<[END_TOOL_REQUEST]>>>"
     )
-    assert "参数:\n  city (字符串, 必需)：Where.\n  unit (必需, 默认 C, 可选值 C, F)\n" in write_tool(WEATHER, "zh")
+    assert "参数（* 必需）:\n  city*：Where.\n  unit*=C|F\n" in write_tool(WEATHER, "zh")
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from toolyard.dialects.model_parts import join_texts, list_parts
 from toolyard.protocol.content import Media, Text
 from toolyard.protocol.envelope import Envelope, ErrorCode, Extras, Fault, Status
 from toolyard.protocol.json import JsonObject
@@ -22,7 +23,6 @@ from toolyard.protocol.truncation import (
     is_too_long,
     paginate,
     shorten_params,
-    to_readable,
     truncate_envelope,
 )
 
@@ -193,13 +193,17 @@ def test_any_cut_is_a_true_piece_of_the_text_within_both_limits(
         assert cut.preview == text
 
 
-# --- The text that would be shown ---
+# --- The text that a model would read ---
+
+
+def to_readable(outcome: Outcome) -> str:
+    return join_texts(list_parts(ToolCall(id="1", tool="Plugin"), outcome))
 
 
 @pytest.mark.requirement("truncation:lines", "truncation:bytes")
 def test_what_is_measured_is_the_text_and_then_the_data_as_it_would_be_read() -> None:
     outcome = Outcome(envelope=envelope(data={"matches": ["中", 'a "b"']}), root="/p")
-    assert to_readable(outcome) == 'Found 2 matches.\n{\n  "matches": [\n    "中",\n    "a \\"b\\""\n  ]\n}'
+    assert to_readable(outcome) == 'Found 2 matches.\n{"matches":["中","a \\"b\\""]}'
 
 
 @pytest.mark.requirement("truncation:lines", "truncation:bytes")
@@ -212,7 +216,7 @@ def test_content_parts_stand_in_place_of_the_text_and_media_are_not_measured() -
 def test_a_text_that_the_content_has_is_not_measured_again_in_the_data() -> None:
     extras = Extras(parts=(Text("Read 'a'."), Text("1\tline")))
     outcome = Outcome(envelope=envelope(data={"content": "1\tline", "eol": "lf"}), root="/p", extras=extras)
-    assert to_readable(outcome) == 'Read \'a\'.\n1\tline\n{\n  "eol": "lf"\n}'
+    assert to_readable(outcome) == "Read 'a'.\n1\tline"
 
 
 @pytest.mark.requirement("truncation:batch")
@@ -228,8 +232,8 @@ def test_a_batch_is_measured_by_the_texts_of_its_items_like_single_calls() -> No
     items = (read("a"), read("b"))
     full = envelope(data={"results": [item.outcome.envelope.data for item in items]}, text="Batch of 2 finished.")
     text = to_readable(Outcome(envelope=full, root="/p", batch=items))
-    assert text.startswith("Batch of 2 finished.\nRead 'a'.\n0\ta\n")
-    assert count_lines(text) == 1 + 2 * 1901 + 1  # the blank line between the items
+    assert text.startswith("(1)\nRead 'a'.\n0\ta\n")
+    assert count_lines(text) == 2 * 1902 + 1  # the blank line between the items
     assert is_too_long(text, skip=False)
 
 

@@ -52,7 +52,7 @@ FREE_FORM: Final[Mapping[str, str]] = {
     "HumanResult.content[]": PLUGIN,
     "HumanResult.details": DATA,
     "LateCallback.body": PLUGIN,
-    "McpToolResult.structuredContent": "what an MCP server sent; of any other tool, the envelope",
+    "McpToolResult.structuredContent": "what an MCP server sent",
     "InputMessage": PROVIDER,
     "MessageBlock": PROVIDER,
     "MessagesAnswer": PROVIDER,

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 Dialect = Literal["envelope", "vcp", "backend", "openai", "anthropic", "mcp"]
 DIALECTS: Final[tuple[str, ...]] = get_args(Dialect)
-SHOWN_ONLY = frozenset({"openai", "anthropic"})  # always carry the shown envelope: they go straight to a model
+SHOWN_ONLY = frozenset({"openai", "anthropic"})  # always carry the shown result: they go straight to a model
 NAMES_CALL = ("backend", "openai", "anthropic")  # carry the id of the call that they answer
 
 
@@ -30,8 +30,11 @@ def require_dialect(dialect: str, tool_call_id: str | None = None) -> None:
         )
 
 
-def encode(dialect: str, call: "ToolCall", outcome: "Outcome", *, uuid: str) -> dict[str, Any]:
-    """Encode an outcome in a dialect, whose module is loaded by the first call that uses it."""
+def encode(dialect: str, call: "ToolCall", outcome: "Outcome", *, uuid: str, language: str = "en") -> dict[str, Any]:
+    """Encode an outcome in a dialect, whose module is loaded by the first call that uses it.
+
+    ``language``: of the conversation with the model that reads it.
+    """
     match dialect:
         case "envelope":
             return outcome.envelope.to_dict()
@@ -46,22 +49,24 @@ def encode(dialect: str, call: "ToolCall", outcome: "Outcome", *, uuid: str) -> 
         case "openai":
             from toolyard.dialects import openai
 
-            return openai.encode(call, outcome)
+            return openai.encode(call, outcome, language)
         case "anthropic":
             from toolyard.dialects import anthropic
 
-            return anthropic.encode(call, outcome)
+            return anthropic.encode(call, outcome, language)
         case "mcp":
             from toolyard.dialects import mcp_messages
 
-            return mcp_messages.encode(outcome)
+            return mcp_messages.encode(call, outcome)
         case _:
             raise ValueError(f"unknown dialect {dialect!r}: choose one of {', '.join(DIALECTS)}")
 
 
-def find_envelope(dialect: str, encoded: dict[str, Any], outcome: "Outcome") -> dict[str, Any] | None:
+def find_envelope(dialect: str, encoded: dict[str, Any]) -> dict[str, Any] | None:
     """Return the envelope in an encoded outcome; None where there is none."""
-    envelope: dict[str, Any] | None = encoded if dialect == "envelope" else None
-    if dialect == "mcp" and outcome.extras.mcp is None:
-        envelope = encoded["structuredContent"]
-    return envelope
+    if dialect == "mcp":
+        from toolyard.dialects.mcp_messages import ENVELOPE
+
+        envelope: dict[str, Any] = encoded["_meta"][ENVELOPE]
+        return envelope
+    return encoded if dialect == "envelope" else None

@@ -1,12 +1,8 @@
-"""The ``tool_result`` block of Anthropic's Messages format; its envelope is the truncated one.
+"""The ``tool_result`` block of Anthropic's Messages format. Models read pictures of four formats, and PDF files."""
 
-Models read pictures of four formats, and PDF files. Other media are in the envelope only, as references.
-"""
-
-import json
 from typing import Any, Final
 
-from toolyard.dialects.content_parts import list_parts
+from toolyard.dialects.model_parts import join_texts, list_parts
 from toolyard.protocol.content import Media
 from toolyard.protocol.tool import Outcome, ToolCall
 
@@ -19,9 +15,9 @@ _BLOCKS: Final = {
 }
 
 
-def encode(call: ToolCall, outcome: Outcome) -> dict[str, Any]:
-    text = json.dumps(outcome.envelope.to_dict(), ensure_ascii=False)
-    media = [part for part in list_parts(outcome) if isinstance(part, Media) and part.mime in _BLOCKS]
+def encode(call: ToolCall, outcome: Outcome, language: str) -> dict[str, Any]:
+    parts = list_parts(call, outcome, language)
+    text, media = join_texts(parts), [part for part in parts if isinstance(part, Media) and part.mime in _BLOCKS]
     return {
         "type": "tool_result",
         "tool_use_id": call.use_id or call.id,

@@ -1,4 +1,4 @@
-"""The parts that represent a result in dialects made of content parts (000 §2)."""
+"""The content of an answer of VCP Protocol v2 (000 §2), and the words for what checkers found in a file."""
 
 import json
 from collections.abc import Iterator
@@ -49,15 +49,15 @@ def _write_findings(outcome: Outcome, *, names_file: bool = False) -> Iterator[P
     """Yield the validators' findings after a write, one text per file: never a failure, always visible (000 §4)."""
     by_file: dict[str, list[str]] = {}
     resolved = outcome.envelope.context.get("path_resolved")
-    for finding in _list_findings(outcome.envelope.data):
+    for finding in list_findings(outcome.envelope.data):
         file = finding.get("file") if isinstance(finding, dict) else None
-        by_file.setdefault(str(file or resolved or ""), []).append(_write_finding(finding))
+        by_file.setdefault(str(file or resolved or ""), []).append(write_finding(finding))
     for file, lines in by_file.items():
         of = f" for '{file}'" if file and (names_file or len(by_file) > 1) else ""
         yield Text("\n".join([f"Code Validation Results{of}:", *lines]))
 
 
-def _list_findings(data: JsonObject) -> Iterator[Json]:
+def list_findings(data: JsonObject) -> Iterator[Json]:
     """Yield the findings of a result, of all its files."""
     files = data.get("files")
     for holder in (data, *(files if isinstance(files, list) else ())):
@@ -66,7 +66,7 @@ def _list_findings(data: JsonObject) -> Iterator[Json]:
             yield from findings
 
 
-def _write_finding(finding: Json) -> str:
+def write_finding(finding: Json) -> str:
     """Return a finding in words. Those of plugins may lack any member; a severity that is a number says nothing."""
     if not isinstance(finding, dict):
         return f"- {finding}"

@@ -1,21 +1,20 @@
 """Messages of MCP that are read and written without the SDK: calls, their cancels and their results.
 
-Many clients show a model the ``content`` of a result only. So when that would be the text alone, the content read and
-the rest of the data follow it. The structured content is the envelope, or what an MCP server has sent.
+The content of a result is for the model. Clients that find structured content give their model this instead, so only a
+tool of an MCP server has any: what that server has sent. Programs find the envelope in ``_meta``.
 """
 
-import json
 import re
-from collections.abc import Iterator
 from typing import Any, Final
 from urllib.parse import quote
 
-from toolyard.dialects.content_parts import list_parts
+from toolyard.dialects.model_parts import list_parts
 from toolyard.protocol.content import Part, Text
 from toolyard.protocol.json import JsonObject, json_bytes, json_value
-from toolyard.protocol.tool import Outcome
-from toolyard.protocol.truncation import drop_repeats
+from toolyard.protocol.result_limits import HARD_CAP_BYTES
+from toolyard.protocol.tool import Outcome, ToolCall
 
+ENVELOPE: Final = "toolyard/envelope"  # in ``_meta``: for programs, never for the model
 SPECIAL_ACTION: Final = "toolyard/specialAction"  # in ``_meta``: for the client, never for the model
 RequestId = str | int
 _PARAMS = {"name", "arguments", "_meta"}
@@ -28,45 +27,26 @@ _MAX_ID = 500  # bytes at either end of a reply in which its id stands
 _CALL, _CANCELLED = b'"tools/call"', b'"notifications/cancelled"'
 
 
-def encode(outcome: Outcome) -> dict[str, Any]:
-    action = outcome.extras.describe_action()
+def encode(call: ToolCall, outcome: Outcome) -> dict[str, Any]:
+    action, own = outcome.extras.describe_action(), outcome.extras.mcp
     return {
-        "content": [_encode_part(part) for part in (*list_parts(outcome), *_list_data_parts(outcome))],
-        **_encode_structured(outcome),
+        "content": [_encode_part(part) for part in list_parts(call, outcome)],
+        **({"structuredContent": own["structured_content"]} if own else {}),
         "isError": outcome.envelope.error is not None,
-        **({"_meta": {SPECIAL_ACTION: action}} if action else {}),
+        "_meta": {ENVELOPE: outcome.envelope.to_dict(), **({SPECIAL_ACTION: action} if action else {})},
     }
 
 
-def drop_unfit_structure(result: dict[str, Any], *, only_objects: bool, has_own_schema: bool) -> None:
-    """Remove a structured content that a client would refuse; the content says all of it.
+def drop_unfit(result: dict[str, Any], *, only_objects: bool) -> None:
+    """Remove what a client would refuse: the content says all of it.
 
-    ``only_objects``: before 2026-07-28 it had to be an object. ``has_own_schema``: the tool declares one that is not
-    the envelope; the TypeScript SDK checks failures against it too.
+    ``only_objects``: before 2026-07-28 structured content had to be an object. The TypeScript SDK checks that of a
+    failure against the schema of results, too. An envelope may have no more bytes than a whole result.
     """
-    no_object = only_objects and not isinstance(result.get("structuredContent"), dict)
-    if no_object or (has_own_schema and result["isError"]):
+    if result["isError"] or (only_objects and not isinstance(result.get("structuredContent"), dict)):
         result.pop("structuredContent", None)
-
-
-def _encode_structured(outcome: Outcome) -> dict[str, Any]:
-    own = outcome.extras.mcp
-    if own is None:
-        return {"structuredContent": outcome.envelope.to_dict()}
-    return {"structuredContent": own["structured_content"]} if own else {}
-
-
-def _list_data_parts(outcome: Outcome) -> Iterator[Part]:
-    envelope = outcome.envelope
-    if envelope.error or list_parts(outcome) != (Text(envelope.text),):
-        return
-    data = drop_repeats(envelope.data, envelope.text, outcome.extras.content_key)
-    content = data.get("content")
-    if isinstance(content, str):
-        yield Text(content)
-    rest = {key: value for key, value in data.items() if key != "content" or not isinstance(content, str)}
-    if rest:
-        yield Text(json.dumps(rest, ensure_ascii=False))
+    if len(json_bytes(result["_meta"][ENVELOPE])) > HARD_CAP_BYTES:
+        del result["_meta"][ENVELOPE]
 
 
 def _encode_part(part: Part) -> dict[str, Any]:

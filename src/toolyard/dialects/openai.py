@@ -1,16 +1,15 @@
-"""The ``role: "tool"`` message of the OpenAI chat format; its envelope is the truncated one."""
+"""The ``role: "tool"`` message of the OpenAI chat format."""
 
-import json
 from typing import Any
 
-from toolyard.dialects.content_parts import list_parts
+from toolyard.dialects.model_parts import join_texts, list_parts
 from toolyard.protocol.content import Media
 from toolyard.protocol.tool import Outcome, ToolCall
 
 
-def encode(call: ToolCall, outcome: Outcome) -> dict[str, Any]:
-    text = json.dumps(outcome.envelope.to_dict(), ensure_ascii=False)
-    media = [part for part in list_parts(outcome) if isinstance(part, Media)]
+def encode(call: ToolCall, outcome: Outcome, language: str) -> dict[str, Any]:
+    parts = list_parts(call, outcome, language)
+    text, media = join_texts(parts), [part for part in parts if isinstance(part, Media)]
     content = [{"type": "text", "text": text}, *map(_encode_part, media)] if media else text
     return {"role": "tool", "tool_call_id": call.use_id or call.id, "content": content}
 

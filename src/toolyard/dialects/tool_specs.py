@@ -15,31 +15,11 @@ from typing import Any, Final
 import orjson
 
 from toolyard.dialects.plain_name import plain_name
-from toolyard.protocol.envelope import ErrorCode, Status
 from toolyard.protocol.json import Json, JsonObject
 from toolyard.protocol.requests.marks import END, START
 from toolyard.protocol.tool import Risk, ToolSpec, Translation
-from toolyard.protocol.tool_text import write_tool
+from toolyard.protocol.tool_text import is_explained, join_lines, write_tool
 
-ENVELOPE: Final[JsonObject] = {
-    "type": "object",
-    "required": ["status", "data", "text", "stats", "context"],
-    "properties": {
-        "status": {"type": "string", "enum": [status.value for status in Status]},
-        "data": {"type": "object"},
-        "text": {"type": "string"},
-        "error": {
-            "type": "object",
-            "required": ["code", "message"],
-            "properties": {
-                "code": {"type": "string", "enum": [code.value for code in ErrorCode]},
-                "message": {"type": "string"},
-            },
-        },
-        "stats": {"type": "object"},
-        "context": {"type": "object"},
-    },
-}
 LANGUAGE: Final = "en"
 _MAX_EXAMPLE_CHARS: Final = 300
 _MAX_VALUES: Final = 3  # examples of one parameter
@@ -60,7 +40,6 @@ _FOR_CHECKS: Final = frozenset(
 )
 _NAMED_SCHEMAS: Final = ("properties", "$defs", "definitions")
 _LISTED_SCHEMAS: Final = ("anyOf", "oneOf", "allOf", "prefixItems")
-_WRAPPED: Final = re.compile(r"(?<!\n)\n(?!- |\n)[ \t]*")
 _LABEL: Final = re.compile(r"[^\n]{0,40}[:：][ \t]*")
 
 
@@ -74,42 +53,39 @@ class Format(StrEnum):
 def export(spec: ToolSpec, format_: Format) -> dict[str, Any]:
     match format_:
         case Format.OPENAI:
-            function = {
-                "name": plain_name(spec.name),
-                "description": spec.description,
-                "parameters": input_schema(spec),
-            }
-            return {"type": "function", "function": function}
+            return to_function_tool(spec)
         case Format.ANTHROPIC:
+            function = to_function(spec)
             return {
-                "name": plain_name(spec.name),
-                "description": spec.description,
-                "input_schema": input_schema(spec),
+                "name": function["name"],
+                "description": function["description"],
+                "input_schema": function["parameters"],
             }
         case Format.MCP:
-            schema = ENVELOPE if spec.mcp is None else spec.mcp.get("output_schema")
-            return {
-                "name": plain_name(spec.name),
-                "title": spec.name,
-                "description": spec.description,
-                "inputSchema": input_schema(spec),
-                "annotations": annotations(spec),
-                **({} if schema is None else {"outputSchema": schema}),
-            }
+            return _to_mcp_tool(spec)
         case Format.VCP:
             return {"name": spec.name, "placeholder": f"{{{{VCP{spec.name}}}}}", "text": write_tool(spec)}
 
 
-def annotations(spec: ToolSpec) -> dict[str, Any]:
-    """Return MCP's risk hints; a tool that may write or execute is always marked destructive."""
-    reads = spec.risk is Risk.READ
+def _to_mcp_tool(spec: ToolSpec) -> JsonObject:
+    """Return the definition for MCP clients; the tool of an MCP server stays as that server declared it."""
+    function = to_function(spec)
+    declared, name = spec.mcp, str(function["name"])
+    output = (declared or {}).get("output_schema")
     return {
-        "title": spec.name,
-        "readOnlyHint": reads,
-        "destructiveHint": not reads,
-        "idempotentHint": reads,
-        "openWorldHint": spec.risk in (Risk.NETWORK, Risk.EXECUTE),
+        "name": name,
+        **({} if name == spec.name else {"title": spec.name}),
+        "description": function["description"] if declared is None else spec.description,
+        "inputSchema": function["parameters"] if declared is None else input_schema(spec),
+        "annotations": annotations(spec),
+        **({} if output is None else {"outputSchema": output}),
     }
+
+
+def annotations(spec: ToolSpec) -> JsonObject:
+    """Return MCP's hints about the risk, where these differ from what a client assumes: that a tool does anything."""
+    reads: JsonObject = {"readOnlyHint": True} if spec.risk is Risk.READ else {}
+    return reads if spec.risk in (Risk.NETWORK, Risk.EXECUTE) else {**reads, "openWorldHint": False}
 
 
 def input_schema(spec: ToolSpec) -> JsonObject:
@@ -127,9 +103,12 @@ def to_function(spec: ToolSpec) -> JsonObject:
     translation = spec.translations.get(LANGUAGE, Translation())
     description = translation.description or remove_blocks(spec.description)
     if not spec.verbatim:
-        description = _WRAPPED.sub(" ", description)  # its lines are broken for people
+        description = join_lines(description)
     helps = translation.parameters
-    parameters: JsonObject = {"type": "object", "properties": {}, **_compact_schema(spec.parameters, helps, spec=spec)}
+    compact = _compact_schema(spec.parameters, helps, spec=spec)
+    if isinstance(properties := compact.get("properties"), dict):
+        compact["properties"] = {name: one for name, one in properties.items() if name not in spec.unlisted}
+    parameters: JsonObject = {"type": "object", "properties": {}, **compact}
     return {"name": plain_name(spec.name), "description": description + _write_example(spec), "parameters": parameters}
 
 
@@ -206,7 +185,7 @@ def _compact_property(schema: JsonObject, name: str, helps: Mapping[str, str], s
 def _is_explained(parameter: str, spec: ToolSpec) -> bool:
     """Return whether the tool's text names the parameter, where the text is written so that this is enough."""
     text = spec.description if not spec.verbatim else spec.translations.get(LANGUAGE, Translation()).description
-    return re.search(rf"(?<!\w){re.escape(parameter)}(?!\w)", text) is not None
+    return is_explained(parameter, text)
 
 
 def _one_type(types: Json) -> Json:

@@ -11,9 +11,8 @@ from toolyard.message import add_hint
 from toolyard.protocol.content import Part
 from toolyard.protocol.envelope import Envelope
 from toolyard.protocol.json import Json, JsonObject
-from toolyard.protocol.plugin_answers.plugin_content import to_vcp_item
+from toolyard.protocol.plugin_answers.plugin_content import is_repeated, to_vcp_item
 from toolyard.protocol.tool import Outcome
-from toolyard.protocol.truncation import is_repeated
 
 _SENTENCE = re.compile(r"\S.*?(?:[.!?](?=\s|$)|[。！？]|$)", re.MULTILINE)
 LOG: Final = "VCPLog"

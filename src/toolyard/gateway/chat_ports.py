@@ -37,7 +37,8 @@ class ToolPort:
     request: CallFactory
     settle: Callable[[ToolCall], Awaitable[Outcome]]
     find_outcome: Callable[[ToolCall], Awaitable[Outcome | None]]  # of a call that began before; None: it never did
-    express: Callable[[ToolCall, Outcome, str], JsonObject]  # the shown outcome in a dialect
+    # Returns the shown outcome as a ``role: tool`` message, in a language: "en" or "zh".
+    express: Callable[[ToolCall, Outcome, str], JsonObject]
     schedule: Callable[[ToolCall, str], Awaitable[Outcome]]  # keeps a call for later; the receipt, or why not
     # Returns those of these calls that wait for an approval.
     list_pending: Callable[[Collection[str]], Awaitable[list[PendingApproval]]]

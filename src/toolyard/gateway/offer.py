@@ -28,7 +28,7 @@ from toolyard.protocol.records.assistant_record import Mode
 from toolyard.protocol.requests.marks import CLOSE, END, ESCAPE_CLOSE, ESCAPE_OPEN, OPEN, START
 from toolyard.protocol.tool import Risk, ToolSpec
 from toolyard.protocol.tool_index import AMONG, TOOL_SEARCH
-from toolyard.protocol.tool_text import CHINESE, ENGLISH, write_example_request, write_tool
+from toolyard.protocol.tool_text import CHINESE, ENGLISH, write_example_request, write_offered, write_tool
 from toolyard.settings import OfferMode
 
 MAX_TOOLS: Final = 128
@@ -201,7 +201,7 @@ class Offers:
     def _make_text(self, selection: Selection, language: str) -> Offer:
         specs = {spec.name: spec for spec in self._select(selection)}
         found = self._split_found(specs, selection)
-        chosen, _, left_out = _choose_fitting(specs, lambda name: estimate_tokens(write_tool(specs[name], language)))
+        chosen, _, left_out = _choose_fitting(specs, lambda name: estimate_tokens(write_offered(specs[name], language)))
         if not chosen:
             return Offer(left_out=left_out)
         listing = write_listing([specs[name] for name in chosen], language)
@@ -321,7 +321,8 @@ _HEAD: Final = {
         "You can use the tools below. To call one, write a block like this in your reply, with the start marker first "
         "on its line and not inside a code fence:\n\n{example}\n\n"
         f"tool_name says which tool. Every other field is one of its parameters, with the value between {OPEN} and "
-        f"{CLOSE}; leave out optional ones you do not need. Write lists and objects as JSON. A value that itself "
+        f"{CLOSE}; leave out optional ones you do not need. Paths are relative to the "
+        "project. Write lists and objects as JSON. A value that itself "
         f"contains such markers goes between {ESCAPE_OPEN} and {ESCAPE_CLOSE}. Several blocks in one reply run at the "
         "same time. End your reply after the blocks: the results come with the next message. Never invent results, and "
         "call no tool that you do not need."
@@ -331,7 +332,7 @@ _HEAD: Final = {
         "你可以使用下面的工具。需要调用时，在回复中写出如下的请求块，起始标记必须位于行首，不要放进代码块：\n\n"
         "{example}\n\n"
         f"tool_name 是工具名，其余每个字段是它的一个参数，值写在 {OPEN} 和 {CLOSE} 之间；不需要的可选参数可以不写。"
-        f"数组和对象写成 JSON。值本身含有这些标记时，写在 {ESCAPE_OPEN} 和 {ESCAPE_CLOSE} 之间。"
+        f"路径相对于项目。数组和对象写成 JSON。值本身含有这些标记时，写在 {ESCAPE_OPEN} 和 {ESCAPE_CLOSE} 之间。"
         "一次回复可以写多个请求块，它们会同时执行。写完请求块就结束回复，结果会在下一条消息中给出。"
         "不要编造结果，也不要调用不需要的工具。"
     ),
@@ -341,7 +342,7 @@ _HEAD: Final = {
 def write_listing(specs: Sequence[ToolSpec], language: str) -> str:
     """Return instructions for calling tools and a description of each of ``specs``; every example runs as it is."""
     example = min((block for spec in specs if (block := write_example_request(spec))), key=len, default=_FORM)
-    return BETWEEN.join([_HEAD[language].format(example=example), write_tools(specs, language)])
+    return "\n\n".join([_HEAD[language].format(example=example), *(write_offered(spec, language) for spec in specs)])
 
 
 def write_tools(specs: Sequence[ToolSpec], language: str) -> str:

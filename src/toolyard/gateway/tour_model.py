@@ -170,7 +170,8 @@ _SUM = re.compile(
     r"(?:integral|derivative|solve|sqrt|sum|det)\([^\n]{1,200}\)|[\d(][\d\s.()+\-*/^%×÷]*[+\-*/^%×÷][\d\s.()+\-*/^%×÷]*[\d)]"
 )
 _CURVE = re.compile(r"\b(?:sin|cos|tan|exp|sqrt|ln|abs)\([^()\n]{1,40}\)(?:\s*[+\-*/]\s*[\w.()]{1,40})?|x\^\d")
-_RESULT = re.compile(r"^\[(\d+)\] (\S+): (\w+)$", re.MULTILINE)
+_RESULT = re.compile(r"^\[(\d+)\] (\S+): ", re.MULTILINE)
+_FAILURE = re.compile(r"[A-Z]+(?:_[A-Z]+)*: ")  # with which a failure begins
 _SHORT: Final = 600
 _MOST_NAMES: Final = 20
 
@@ -264,8 +265,10 @@ def _comment_results(topic: Topic, results: str, language: str) -> str:
     quotes = []
     for head, end in zip(heads, ends, strict=True):
         body = results[head.end() : end].strip()
-        mark = "✗" if head[3] == "error" else "✓"
-        shown = _list_names(body, texts["nothing"]) or _quote(body)
+        failed = _FAILURE.match(body) is not None
+        mark = "✗" if failed else "✓"
+        is_listing = head[2] in ("LS", "Glob") and not failed
+        shown = _list_names(body, texts["nothing"]) if is_listing else _quote(body)
         quotes.append(f"{mark} **{head[2]}**\n\n{shown}")
     task = next((one for one in find_placeholders(results) if one.kind is Kind.ASYNC_RESULT), None)
     lines = [texts["after"], *quotes]
@@ -275,16 +278,10 @@ def _comment_results(topic: Topic, results: str, language: str) -> str:
 
 
 def _list_names(body: str, nothing: str) -> str:
-    """Return the files of a listing as a list for people; empty if the result is no listing."""
-    try:
-        entries = json.loads(body.partition("\n")[2])
-    except ValueError:
-        return ""
-    if not isinstance(entries, list):
-        return ""
-    if not entries:
+    """Return the files of a listing as a list for people."""
+    names = [line.partition("\t")[0].replace("`", "'") for line in body.split("\n")[1:]]
+    if not names:
         return nothing
-    names = [str(one.get("path", "") if isinstance(one, dict) else one).replace("`", "'") for one in entries]
     lines = [f"- `{name}`" for name in names[:_MOST_NAMES]]
     return "\n".join([*lines, *(["- …"] if len(names) > _MOST_NAMES else [])])
 

@@ -25,12 +25,12 @@ from mcp.server.context import ServerRequestContext
 from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from toolyard.dialects.mcp_messages import drop_unfit_structure
+from toolyard.dialects.mcp_messages import drop_unfit
 from toolyard.engine.history.journal import CALL_PROGRESS
 from toolyard.mcp.resources import build_task_links
 from toolyard.message import Message
 from toolyard.protocol.access import ApprovalState
-from toolyard.protocol.envelope import Envelope, Failure, Fault, Reason, Status, code_of
+from toolyard.protocol.envelope import Envelope, Fault, Reason, Status, code_of
 from toolyard.protocol.json import Json, JsonObject
 from toolyard.protocol.manifests.safe_text import escape_hidden, truncate
 from toolyard.protocol.records.approval_record import Approval
@@ -317,15 +317,8 @@ class Calls:
     def express(self, call: ToolCall, outcome: Outcome, version: str) -> dict[str, Any]:
         """Return the result of a call as this version of MCP writes it."""
         result = self._yard.results.express(call, outcome, "mcp", shown=True)
-        only_objects = version not in MODERN_PROTOCOL_VERSIONS
-        drop_unfit_structure(result, only_objects=only_objects, has_own_schema=self._declares_own_output(call.tool))
+        drop_unfit(result, only_objects=version not in MODERN_PROTOCOL_VERSIONS)
         return result
-
-    def _declares_own_output(self, tool: str) -> bool:
-        try:
-            return bool(self._yard.tools.get(tool).spec.mcp)
-        except Failure:  # it is gone
-            return False
 
     def _encode(self, ctx: Context, call: ToolCall, outcome: Outcome) -> types.CallToolResult:
         return types.CallToolResult.model_validate(self.express(call, outcome, ctx.protocol_version))

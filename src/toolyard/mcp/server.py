@@ -44,8 +44,8 @@ if TYPE_CHECKING:
 
 NAME: Final = "toolyard"
 _INSTRUCTIONS = (
-    "Each result is an envelope: status success, partial or error; text says what happened and what to do next. "
-    "Paths are relative to the project. A long result is cut; the whole of it is a resource under toolyard://tool-output/."
+    "Paths are relative to the project. A failure begins with its code and ends with what to do next. A long result is "
+    "cut; the whole of it is a resource under toolyard://tool-output/."
 )
 Context = ServerRequestContext[Any, Any]
 FindCaller = Callable[[Any], str]

@@ -265,6 +265,7 @@ class ToolSpec:
     forms: tuple[CommandForm, ...] = field(default=(), repr=False)  # of a plugin with several commands
     batch_example: str = ""  # a request for several commands that can run as it is
     prompt_text: str | None = None  # a plugin's own text for prompts, as VCPToolBox lays it out; None: made from these
+    unlisted: tuple[str, ...] = ()  # parameters for programs: no model is told about them
     on_request: bool = False  # duplicates other tools under other names: offered only to a chat that names it
     synonyms: Mapping[str, str] = field(default_factory=dict)  # another name -> the parameter it means
     aliases: tuple[str, ...] = ()  # other names of the tool

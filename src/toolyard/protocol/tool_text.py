@@ -1,11 +1,14 @@
 """The one writer of the prompt text of a tool.
 
-A plugin keeps the layout and the language of VCPToolBox. Any other tool is written in the language of the
-conversation: what it does, every parameter with its type and default, and an example that can run as it is. A tool with
-several commands is written command by command, in the layout of a plugin.
+A plugin keeps the layout and the language of VCPToolBox; an offer has it as any other tool if it has a description in
+the language of the conversation. Any other tool is written in that language: what it does, every parameter, and an
+example that can run as it is. A parameter that the description explains stands in one line with the others of that
+kind: ``name*`` is required, ``name=3`` has a default. A tool with several commands is written command by command, in
+the layout of a plugin.
 """
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
@@ -19,13 +22,15 @@ ENGLISH: Final = "en"
 CHINESE: Final = "zh"
 
 
+_WRAPPED: Final = re.compile(r"(?<!\n)\n(?!- |\n)[ \t]*")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Words:
     parameters: str
+    signs: str  # of parameters in one line
     example: str
     required: str
-    default: str
-    choices: str
     colon: str
     command: str
     batch: str
@@ -33,11 +38,11 @@ class _Words:
 
 _WORDS: Final = {
     ENGLISH: _Words(
-        parameters="Parameters:", example="Example:", required="required", default="default", choices="one of",
+        parameters="Parameters:", signs="Parameters (* required):", example="Example:", required="required",
         colon=": ", command="command", batch="Several commands in one call are numbered and run in order",
     ),
     CHINESE: _Words(
-        parameters="参数:", example="调用示例:", required="必需", default="默认", choices="可选值", colon="：",
+        parameters="参数:", signs="参数（* 必需）:", example="调用示例:", required="必需", colon="：",
         command="命令", batch="一次执行多个命令：命令和参数加上相同的数字后缀，按顺序执行",
     ),
 }  # fmt: skip
@@ -58,10 +63,30 @@ def write_tool(spec: ToolSpec, language: str = ENGLISH) -> str:
         return spec.prompt_text
     if spec.commands:
         return "\n\n".join(_write_commands(spec, language))
+    return _write_plainly(spec, language)
+
+
+def write_offered(spec: ToolSpec, language: str) -> str:
+    """Return a tool's text in an offer: that of its prompts, but for a plugin that has a shorter one."""
+    has_short = bool(spec.prompt_text and spec.translations.get(language, Translation()).description)
+    return _write_plainly(spec, language) if has_short else write_tool(spec, language)
+
+
+def join_lines(text: str) -> str:
+    """Return a text whose lines were broken for people."""
+    return _WRAPPED.sub(" ", text)
+
+
+def is_explained(parameter: str, description: str) -> bool:
+    """Return whether a tool's description names a parameter; ours are written so that this is enough."""
+    return re.search(rf"(?<!\w){re.escape(parameter)}(?!\w)", description) is not None
+
+
+def _write_plainly(spec: ToolSpec, language: str) -> str:
     words, translation = _WORDS[language], spec.translations.get(language, Translation())
-    lines = [f"- {spec.name}{words.colon}{translation.description or spec.description.strip()}"]
-    parameters = list(_write_parameters(spec, translation, language))
-    lines += [words.parameters, *parameters] if parameters else []
+    description = translation.description or spec.description.strip()
+    lines = [f"- {spec.name}{words.colon}{description if spec.verbatim else join_lines(description)}"]
+    lines += _write_parameters(spec, description, translation, words)
     example = write_example_request(spec)
     return "\n".join([*lines, words.example, example] if example else lines)
 
@@ -125,18 +150,28 @@ def _indent(text: str) -> str:
     return "\n".join(f"    {line}" for line in text.split("\n"))
 
 
-def _write_parameters(spec: ToolSpec, translation: Translation, language: str) -> Iterator[str]:
-    words, required = _WORDS[language], _required_names(spec)
-    for name, schema in _properties(spec).items():
-        aside = [_write_type(schema, language)]
-        aside += [words.required] if name in required else []
-        default = schema.get("default")
-        aside += [f"{words.default} {_write_value(default)}"] if default not in (None, "", []) else []
-        choices = schema.get("enum")
-        aside += [f"{words.choices} {', '.join(map(_write_value, choices))}"] if isinstance(choices, list) else []
-        text = translation.parameters.get(name) or str(schema.get("description") or "")
-        facts = ", ".join(part for part in aside if part)
-        yield f"  {name}{f' ({facts})' if facts else ''}{words.colon}{text}".rstrip(" :：")
+def _write_parameters(spec: ToolSpec, description: str, translation: Translation, words: _Words) -> Iterator[str]:
+    """Yield the parameters that the description explains in one line, and each other one with its own text."""
+    required, helps = _required_names(spec), translation.parameters
+    listed = {name: schema for name, schema in _properties(spec).items() if name not in spec.unlisted}
+    named = {name: _write_sign(name, schema, required) for name, schema in listed.items()}
+    short = [sign for name, sign in named.items() if is_explained(name, description)]
+    if named:
+        yield f"{words.signs} {', '.join(short)}".rstrip()
+    for name, schema in listed.items():
+        if not is_explained(name, description):
+            text = helps.get(name) or str(schema.get("description") or "")
+            yield f"  {named[name]}{words.colon}{text}".rstrip(" :：")
+
+
+def _write_sign(name: str, schema: JsonObject, required: list[str]) -> str:
+    """Return ``name*`` if it is required, ``name=3`` with its default, or ``name: a|b`` with its choices."""
+    sign, default, choices = f"{name}*" if name in required else name, schema.get("default"), schema.get("enum")
+    if isinstance(choices, list):
+        others = [choice for choice in choices if choice != default]
+        written = "|".join(map(_write_value, [*([default] if default is not None else []), *others]))
+        return f"{sign}{'=' if default is not None else ': '}{written}"
+    return sign if default in (None, "") else f"{sign}={_write_value(default)}"
 
 
 def _write_type(schema: JsonObject, language: str) -> str:

@@ -1,21 +1,17 @@
-"""The result that a model sees: nothing twice, nothing that only programs understand, and not too much (002 §2).
+"""The cutting of a result that is too long for a model (002 §2).
 
-The *full* envelope is the tool's; the *shown* one is for a model. A result is measured by the text that
-would be shown: the content, then ``data`` as indented JSON without the texts that the content has already; a batch by
-the texts of its items. It is cut when that text has more than 2000 lines or 51200 bytes; exactly as many is not too
-many. The preview is a piece of the text itself, never re-escaped and never half a character. Pure: the caller
-stores the full result first, as JSON and as the text in pages, and passes the paths.
+The *full* envelope is the tool's; the *shown* one is for a model. A result is measured by the text that a model would
+read. It is cut when that text has more than 2000 lines or 51200 bytes; exactly as many is not too many. The preview
+is a piece of the text itself, never re-escaped and never half a character. Pure: the caller stores the full result
+first, as JSON and as the text in pages, and passes the paths.
 """
 
-import json
 from dataclasses import dataclass, replace
 
-from toolyard.message import Message
-from toolyard.protocol.content import Blob, Link, Part, Text
+from toolyard.message import Message, join_sentences
 from toolyard.protocol.envelope import Envelope, Fault, Status
-from toolyard.protocol.json import Json, JsonObject, shorten_text, shorten_value
+from toolyard.protocol.json import shorten_text, shorten_value
 from toolyard.protocol.result_limits import HARD_CAP_BYTES, MAX_BYTES, MAX_LINE_CHARS, MAX_LINES, Direction
-from toolyard.protocol.tool import Outcome
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,18 +41,6 @@ class TextPages:
     @property
     def line_count(self) -> int:
         return count_lines(self.text)
-
-
-def to_readable(outcome: Outcome) -> str:
-    """Return the text of a result as a model would read it; of a batch, its summary and the texts of its items."""
-    if outcome.batch:
-        return "\n".join([outcome.envelope.text, *(to_readable(item.outcome) for item in outcome.batch)])
-    texts = [part.text for part in outcome.extras.parts if isinstance(part, Text)] or [outcome.envelope.text]
-    skipped = {outcome.extras.content_key} if outcome.extras.content_key else set()  # the parts replace it
-    data = {key: value for key, value in outcome.envelope.data.items() if key not in skipped and value not in texts}
-    if data and not any(is_repeated(data, text) for text in texts):
-        texts.append(json.dumps(data, ensure_ascii=False, indent=2))
-    return "\n".join(texts)
 
 
 def paginate(text: str, preview: str, direction: Direction) -> TextPages:
@@ -105,19 +89,35 @@ def truncate_envelope(
     problem: str = "",
 ) -> Envelope:
     """Return the shown envelope; ``stored`` has the full result's paths, ``problem`` why it could not be stored."""
-    side = "first" if direction is Direction.HEAD else "last"
-    text = (
-        f"⚠️ Output too large, truncated: the preview is the {side} {piece.kept_lines} of {piece.original_lines} lines "
-        f"({piece.kept_bytes} of {piece.original_bytes} bytes). "
+    cut = (
+        Message(
+            "⚠️ Output too large, truncated: the preview is the first {kept} of {lines} lines ({kept_bytes} of {bytes} "
+            "bytes).",
+            kept=piece.kept_lines,
+            lines=piece.original_lines,
+            kept_bytes=piece.kept_bytes,
+            bytes=piece.original_bytes,
+        )
+        if direction is Direction.HEAD
+        else Message(
+            "⚠️ Output too large, truncated: the preview is the last {kept} of {lines} lines ({kept_bytes} of {bytes} "
+            "bytes).",
+            kept=piece.kept_lines,
+            lines=piece.original_lines,
+            kept_bytes=piece.kept_bytes,
+            bytes=piece.original_bytes,
+        )
     )
-    if stored:
-        text += _describe_next_call(stored, pages, piece, direction)
-    else:
-        text += f"The whole result could not be stored ({problem}): narrow the call."
+    text = join_sentences(
+        cut,
+        _describe_next_call(stored, pages, piece, direction)
+        if stored
+        else Message("The whole result could not be stored ({problem}): narrow the call.", problem=problem),
+    )
     error = envelope.error
     if error is not None:
         error = Fault(error.code, shorten_text(error.message))
-        text = f"{error.message} {text}"
+        text = join_sentences(error.message, text)
     return replace(
         envelope,
         error=error,
@@ -143,12 +143,24 @@ def truncate_envelope(
 
 def _describe_next_call(stored: StoredOutput, pages: TextPages, piece: Cut, direction: Direction) -> str:
     broken = pages.line_count != piece.original_lines
-    lines = f"{pages.line_count} lines" + (f", long ones broken at {MAX_LINE_CHARS} characters" if broken else "")
-    way_on = "Read on with" if direction is Direction.HEAD else "Read what comes before with"
-    return (
-        f"The whole text is in {stored.text_path} ({lines}). {way_on}: Read path={stored.text_path} "
-        f"start_line={pages.next_line}. Or search it with Grep path={stored.text_path}, or narrow the call. "
-        f"The whole result as JSON is in {stored.json_path}."
+    return join_sentences(
+        Message(
+            "The whole text is in {path} ({lines} lines, long ones broken at {most} characters).",
+            path=stored.text_path,
+            lines=pages.line_count,
+            most=MAX_LINE_CHARS,
+        )
+        if broken
+        else Message("The whole text is in {path} ({lines} lines).", path=stored.text_path, lines=pages.line_count),
+        Message("Read on with: Read path={path} start_line={line}.", path=stored.text_path, line=pages.next_line)
+        if direction is Direction.HEAD
+        else Message(
+            "Read what comes before with: Read path={path} start_line={line}.",
+            path=stored.text_path,
+            line=pages.next_line,
+        ),
+        Message("Or search it with Grep path={path}, or narrow the call.", path=stored.text_path),
+        Message("The whole result as JSON is in {path}.", path=stored.json_path),
     )
 
 
@@ -193,69 +205,3 @@ def _cut_tail(full: bytes) -> bytes:
     while full[floor] & 0xC0 == 0x80:  # a continuation byte: the character began before
         floor += 1
     return full[floor:]
-
-
-def to_shown(outcome: Outcome) -> Outcome:
-    """Return the outcome without repetitions of its text, and with plain parts; of a batch, every item too."""
-    envelope, extras = outcome.envelope, outcome.extras
-    parts = tuple(_to_plain_part(part) for part in extras.parts)
-    if envelope.error and parts:  # the parts are the plugin's own; the next step is in the text
-        rest = (part for part in parts if not isinstance(part, Text) or part.text not in envelope.text)
-        parts = (Text(envelope.text), *rest)
-    text, data = envelope.text, drop_repeats(envelope.data, envelope.text, extras.content_key)
-    if extras.mcp and parts and not envelope.error:  # structured content stays, and a text that repeats it is a part
-        text = text if data else Message("The result is in data.")
-        data = envelope.data
-    return replace(
-        outcome,
-        envelope=envelope
-        if data == envelope.data and text is envelope.text
-        else replace(envelope, text=text, data=data),
-        extras=replace(extras, parts=parts, details=None),
-        batch=tuple(item._replace(outcome=to_shown(item.outcome)) for item in outcome.batch),
-    )
-
-
-def drop_repeats(data: JsonObject, text: str, key: str = "") -> JsonObject:
-    """Return ``data`` without repetitions of ``text``: a result that is the text, texts of the parts under ``key``."""
-    if is_repeated(data, text):
-        return {}
-    remaining = {name: value for name, value in data.items() if not is_repeated(value, text)}
-    result = remaining.get("result")
-    if text.startswith(result) if isinstance(result, str) else is_written(result, text):
-        del remaining["result"]
-    content = remaining.get(key)
-    if key and isinstance(content, list):
-        others: list[Json] = [item for item in content if not _is_text_in(item, text)]
-        remaining = {name: value for name, value in remaining.items() if name != key or others}
-        remaining |= {key: others} if others else {}
-    return remaining
-
-
-def is_repeated(value: Json, text: str) -> bool:
-    """Return whether ``text`` is this value: the same text, or the value as JSON."""
-    if isinstance(value, str):
-        return value == text and bool(value)
-    if not isinstance(value, dict | list) or text[:1] not in ("{", "["):
-        return False
-    try:
-        return bool(json.loads(text) == value)
-    except (ValueError, RecursionError):
-        return False
-
-
-def is_written(value: Json, text: str) -> bool:
-    """Return whether ``text`` is this number or truth value."""
-    return isinstance(value, bool | int | float) and json.dumps(value) == text
-
-
-def _is_text_in(item: Json, text: str) -> bool:
-    own = item.get("text") if isinstance(item, dict) and item.get("type") == "text" else None
-    return isinstance(own, str) and own in text
-
-
-def _to_plain_part(part: Part) -> Part:
-    """Return a part without the item it was read from: a model gets texts, and media whose type is known."""
-    if isinstance(part, Link | Blob):
-        return Text(part.text)
-    return replace(part, original=None) if part.original is not None else part

@@ -34,6 +34,7 @@ SPEC = ToolSpec(
         "additionalProperties": False,
     },
     risk=Risk.WRITE,
+    unlisted=("dry_run",),
     examples=(
         {
             "patch": "*** Begin Patch\n*** Update File: README.md\n@@\n-Hello world\n+Hello, world!\n"

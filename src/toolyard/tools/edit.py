@@ -37,6 +37,7 @@ SPEC = ToolSpec(
     risk=Risk.WRITE,
     examples=({"path": "README.md", "old_string": "Hello world", "new_string": "Hello, world!"},),
     splits_batches=True,
+    unlisted=("dry_run", "expected_hash"),
 )
 
 

@@ -58,6 +58,7 @@ SPEC = ToolSpec(
         },
     ),
     splits_batches=True,
+    unlisted=("dry_run", "expected_hash"),
 )
 MANY = 100  # edits for which the notes cost less than looking for each, whatever the size of the text
 _MOST_NOTED = 4 * 1024 * 1024  # characters of a text, whose lines are then held one by one

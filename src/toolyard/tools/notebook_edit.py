@@ -41,6 +41,7 @@ SPEC = ToolSpec(
     risk=Risk.WRITE,
     examples=({"path": "analysis.ipynb", "cell_number": 0, "new_source": "print(1 + 1)"},),
     splits_batches=True,
+    unlisted=("dry_run", "expected_hash"),
 )
 
 

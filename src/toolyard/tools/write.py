@@ -32,6 +32,7 @@ SPEC = ToolSpec(
     risk=Risk.WRITE,
     examples=({"path": "notes/plan.md", "content": "# Plan\n\n1. Read the code.\n2. Write the test."},),
     splits_batches=True,
+    unlisted=("dry_run", "expected_hash"),
 )
 
 

@@ -178,7 +178,7 @@ def _make_tool_port(yard: "Yard", mask: Mask, links: MediaLinks | None) -> ToolP
         request=request,
         settle=yard.calls.settle,
         find_outcome=yard.calls.find_outcome,
-        express=lambda call, outcome, dialect: yard.results.express(call, outcome, dialect, shown=True),
+        express=lambda call, outcome, language: yard.results.express(call, outcome, "openai", language=language),
         schedule=lambda call, at: yard.calls.submit(call, at=at),
         list_pending=lambda calls: _list_pending(yard, calls, links.public_url if links else ""),
         mask=mask.text,

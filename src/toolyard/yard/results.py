@@ -28,6 +28,7 @@ from toolyard.protocol.json import Json, JsonObject
 from toolyard.protocol.mask import Mask
 from toolyard.protocol.result_limits import Direction
 from toolyard.protocol.tool import Origin, Outcome, ToolCall
+from toolyard.protocol.tool_text import ENGLISH
 from toolyard.tools.worker_thread import in_thread
 from toolyard.yard.state import Basis
 
@@ -40,22 +41,31 @@ class Results:
         self._basis = basis
 
     def express(
-        self, call: ToolCall, outcome: Outcome, dialect: str, *, shown: bool = False, codes: bool = False
+        self,
+        call: ToolCall,
+        outcome: Outcome,
+        dialect: str,
+        *,
+        shown: bool = False,
+        codes: bool = False,
+        language: str = ENGLISH,
     ) -> dict[str, Any]:
         """Encode an outcome in a dialect; ``shown`` encodes what a model would see instead of the full result.
+
+        ``language``: of the conversation with the model that reads it.
 
         ``codes`` adds the codes and the parameters of its sentences to an envelope, for clients that translate them.
         What goes out over HTTP has no exact secret of the host and its plugins in it, shown or not.
         """
         require_dialect(dialect)
         if shown or dialect in SHOWN_ONLY:
-            outcome = self._model_view.to_shown(call, outcome)
+            outcome = self._model_view.to_shown(call, outcome, language)
         elif call.origin is Origin.HTTP:
             outcome = self._model_view.mask(outcome)
-        encoded = encode(dialect, call, outcome, uuid=str(uuid4()))
+        encoded = encode(dialect, call, outcome, uuid=str(uuid4()), language=language)
         if not codes:
             return encoded
-        if (envelope := find_envelope(dialect, encoded, outcome)) is not None:
+        if (envelope := find_envelope(dialect, encoded)) is not None:
             envelope.update(outcome.envelope.to_json())
         return encoded
 
@@ -122,24 +132,21 @@ class ModelView:
     def __init__(self, outputs: "Outputs", clock: Clock, *, mask: Mask, direction: Direction = Direction.HEAD) -> None:
         self._outputs, self._clock, self._mask, self._direction = outputs, clock, mask, direction
 
-    def to_shown(self, call: ToolCall, outcome: Outcome) -> Outcome:
-        """Return the shown outcome: masked, and cut when long, with the full one stored first."""
-        from toolyard.protocol.truncation import (
-            cut_text,
-            is_too_long,
-            paginate,
-            shorten_params,
-            to_readable,
-            to_shown,
-            truncate_envelope,
-        )
+    def to_shown(self, call: ToolCall, outcome: Outcome, language: str = ENGLISH) -> Outcome:
+        """Return the shown outcome: masked, and cut when long, with the full one stored first.
+
+        JSON is stored in short lines: these are easier to page through and to search.
+        """
+        from toolyard.dialects.model_parts import join_texts, list_parts
+        from toolyard.protocol.plugin_answers.plugin_content import to_pretty_json
+        from toolyard.protocol.truncation import cut_text, is_too_long, paginate, shorten_params, truncate_envelope
 
         full = self.mask(outcome)
-        outcome = to_shown(full)
-        envelope = shorten_params(outcome.envelope)
-        text = to_readable(outcome)
-        if not is_too_long(text, skip=envelope.context.get("truncation_skip") is True):
-            return replace(outcome, envelope=envelope)
+        envelope = shorten_params(full.envelope)
+        skip = envelope.context.get("truncation_skip") is True
+        if not is_too_long(join_texts(list_parts(call, full, language)), skip=skip):
+            return replace(full, envelope=envelope)
+        text = join_texts(list_parts(call, full, language, write_json=to_pretty_json))
         piece = cut_text(text, self._direction)
         pages = paginate(text, piece.preview, self._direction)
         stored, problem = None, ""
@@ -149,11 +156,11 @@ class ModelView:
         except OSError as error:
             problem = error.strerror or str(error)
         short = truncate_envelope(envelope, piece, self._direction, stored=stored, pages=pages, problem=problem)
-        outcomes = [outcome, *(item.outcome for item in outcome.batch)]
+        outcomes = [full, *(item.outcome for item in full.batch)]
         media = [part for one in outcomes for part in one.extras.parts if isinstance(part, Media)]
         parts: tuple[Part, ...] = (Text(short.text), Text(piece.preview), *media)
-        extras = replace(outcome.extras, parts=parts, note="", content_key="")
-        return replace(outcome, envelope=short, extras=extras, batch=())
+        extras = replace(full.extras, parts=parts, note="", content_key="", details=None)
+        return replace(full, envelope=short, extras=extras, batch=())
 
     def mask(self, outcome: Outcome) -> Outcome:
         """Mask the exact secrets of the host and its plugins in every part of an outcome."""

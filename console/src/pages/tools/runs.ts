@@ -77,13 +77,13 @@ export async function start(tool: string, input: Values, retryOf: string): Promi
       signal: gone.signal,
     });
     const answer = (await response.json()) as McpToolResult;
-    const action = answer._meta?.["toolyard/specialAction"];
+    const { "toolyard/envelope": envelope, "toolyard/specialAction": action } = answer._meta;
     perform(action);
     updateRun(tool, run, {
       state: "ended",
       ended: Date.now(),
       id: response.headers.get("X-Call-Id") ?? id,
-      envelope: answer.structuredContent as Envelope,
+      envelope,
       media: mediaOf(answer.content),
       canvas: canvasIn(action),
     });

@@ -38,6 +38,12 @@ _WELL_KNOWN: Final = {  # by how their names begin; the longest counts
     "glm-4.5": 131_072,
     "glm-4.6": 200_000,
 }
+_NAME: Final = re.compile(
+    "|".join(
+        re.escape(start) + ("" if start.endswith("-") else "(?![a-z0-9])")
+        for start in sorted(_WELL_KNOWN, key=len, reverse=True)
+    )
+)
 _LEAST: Final = 256
 
 
@@ -54,7 +60,5 @@ def find_well_known(model: str) -> int | None:
     name = model.rpartition("/")[2].lower()
     if ":" in name:
         return None
-    fits = [
-        start for start in _WELL_KNOWN if re.match(rf"{re.escape(start)}(?![a-z0-9])|{re.escape(start)}(?<=-)", name)
-    ]
-    return _WELL_KNOWN[max(fits, key=len)] if fits else None
+    known = _NAME.match(name)
+    return _WELL_KNOWN[known[0]] if known else None

@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from http import HTTPStatus
-from typing import Final
+from typing import Final, TypedDict
 
 from toolyard.engine.rules import PermissionRequest
 from toolyard.gateway.chat_ports import ToolPort
@@ -27,6 +27,7 @@ from toolyard.protocol.json import Json, JsonObject
 from toolyard.protocol.records.assistant_record import Mode
 from toolyard.protocol.requests.scanner import neutralise
 from toolyard.protocol.tool import Outcome, ToolCall, ToolSpec
+from toolyard.protocol.tool_text import CHINESE, ENGLISH
 
 AT_ONCE: Final = 8
 _STOP_S = 1.0
@@ -97,8 +98,9 @@ FindResult = Callable[[Job], Awaitable["JobResult | None"]]  # of a job that was
 
 
 class JobRunner:
-    def __init__(self, tools: ToolPort) -> None:
-        self._tools = tools
+    def __init__(self, tools: ToolPort, language: str = ENGLISH) -> None:
+        """``language``: of the conversation."""
+        self._tools, self._language = tools, language
         self._room: asyncio.Semaphore | None = None
         self._background: list[asyncio.Task[JobResult]] = []
 
@@ -110,7 +112,7 @@ class JobRunner:
                 task.add_done_callback(self._background.remove)
         waited = iter(tasks)
         try:
-            return [_detached_result(job) if job.is_detached else await next(waited) for job in jobs]
+            return [self._to_detached(job) if job.is_detached else await next(waited) for job in jobs]
         except BaseException:
             await _cancel_all(tasks)
             raise
@@ -129,33 +131,29 @@ class JobRunner:
 
     async def _run(self, job: Job) -> JobResult:
         if job.call is None:
-            return host_result(job, JobState.ERROR, job.problem)
+            return host_result(job, JobState.ERROR, job.problem, self._language)
         if job.at:
             receipt = await self._tools.schedule(job.call, job.at)
             ran = self.to_result(job, job.call, receipt)
             return ran if ran.is_failure else replace(ran, state=JobState.SCHEDULED)
         return self.to_result(job, job.call, await self._tools.settle(job.call))
 
+    def _to_detached(self, job: Job) -> JobResult:
+        return host_result(job, JobState.BACKGROUND, Message("Started; nobody waits for its result."), self._language)
+
     def to_result(self, job: Job, call: ToolCall, outcome: Outcome) -> JobResult:
         envelope = outcome.envelope
         state = JobState(envelope.status.value if envelope.status is not Status.ERROR else "error")
         tasks = _list_tasks(envelope)
         inert = _OutputCleaner(self._tools.mask, tasks)
-        native: JsonObject = {}
-        content: list[Json] = []
-        if job.native_id:
-            native = self._tools.express(call, outcome, "openai") | {"tool_call_id": job.native_id}
-            native["content"], content = _split_content(inert.clean_json(native.get("content")))
-        else:
-            result = self._tools.express(call, outcome, "vcp").get("result")
-            parts = result.get("content") if isinstance(result, dict) else None
-            content = [inert.clean_json(part) for part in parts] if isinstance(parts, list) else []
+        message = self._tools.express(call, outcome, self._language)
+        said, media = _split_content(inert.clean_json(message.get("content")))
         time_ms = envelope.stats["time_ms"]
         error, reason = envelope.error, envelope.context.get("reason")
         brief = inert.clean_text(add_hint(error.message, read_hint(envelope.text))) if error else ""
         return JobResult(
             job=job, state=state, text=inert.clean_text(envelope.text), brief=brief,
-            reason=reason if isinstance(reason, str) else "", content=content, native=native,
+            reason=reason if isinstance(reason, str) else "", **_to_content(job, said, media),
             media=_list_media(outcome), action=outcome.extras.summarize_action(), tasks=tasks, time_ms=float(time_ms),
         )  # fmt: skip
 
@@ -186,12 +184,23 @@ class _OutputCleaner:
         return {key: self.clean_json(inner) for key, inner in value.items()} if isinstance(value, dict) else value
 
 
-def _split_content(content: Json) -> tuple[Json, list[Json]]:
-    """Split a tool message into text and media; media go in a message of their own, which every provider takes."""
-    if not isinstance(content, list):
-        return content, []
-    texts = [str(part["text"]) for part in content if isinstance(part, dict) and part.get("type") == "text"]
-    return "\n".join(texts), [part for part in content if isinstance(part, dict) and part.get("type") != "text"]
+def _split_content(content: Json) -> tuple[str, list[Json]]:
+    """Split the content of a tool message into text and media."""
+    parts = content if isinstance(content, list) else []
+    return read_text(content), [part for part in parts if isinstance(part, dict) and part.get("type") != "text"]
+
+
+class _Content(TypedDict):
+    native: JsonObject
+    content: list[Json]
+
+
+def _to_content(job: Job, text: str, media: list[Json]) -> _Content:
+    """Return what the model reads: of a native call its own message, and the media apart, as every provider wants."""
+    if job.native_id:
+        native: JsonObject = {"role": "tool", "tool_call_id": job.native_id, "content": text}
+        return _Content(native=native, content=media)
+    return _Content(native={}, content=[{"type": "text", "text": text}, *media])
 
 
 def _list_tasks(envelope: Envelope) -> tuple[TaskName, ...]:
@@ -208,16 +217,11 @@ def _list_media(outcome: Outcome) -> tuple[Media, ...]:
     return tuple(part for one in outcomes for part in one.extras.parts if isinstance(part, Media))
 
 
-def host_result(job: Job, state: JobState, text: str) -> JobResult:
+def host_result(job: Job, state: JobState, text: str, language: str = ENGLISH) -> JobResult:
     """Return a result that the host itself writes for a job."""
     safe = text.map_text(neutralise) if isinstance(text, Message) else neutralise(text)
-    native: JsonObject = {"role": "tool", "tool_call_id": job.native_id, "content": safe} if job.native_id else {}
-    content: list[Json] = [] if job.native_id else [{"type": "text", "text": safe}]
-    return JobResult(job=job, state=state, text=safe, content=content, native=native)
-
-
-def _detached_result(job: Job) -> JobResult:
-    return host_result(job, JobState.BACKGROUND, Message("Started; nobody waits for its result."))
+    said = safe.chinese if language == CHINESE and isinstance(safe, Message) else safe
+    return JobResult(job=job, state=state, text=safe, **_to_content(job, said, []))
 
 
 async def _cancel_all(tasks: "list[asyncio.Task[JobResult]]") -> None:

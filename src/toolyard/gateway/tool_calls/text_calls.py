@@ -52,7 +52,7 @@ def build_result_message(results: list[JobResult]) -> JsonObject:
     for number, ran in enumerate(results, 1):
         lines = [str(part.get("text")) for part in ran.content if isinstance(part, dict) and part.get("type") == "text"]
         media += [part for part in ran.content if isinstance(part, dict) and part.get("type") != "text"]
-        texts.append(f"[{number}] {ran.job.tool}: {ran.state.value}\n" + "\n".join(lines or [ran.text]))
+        texts.append(f"[{number}] {ran.job.tool}: " + "\n".join(lines or [ran.text]))
     text = "\n\n".join([PAYLOAD, *texts]) if texts else PAYLOAD
     if not media:
         return {"role": "user", "content": text}

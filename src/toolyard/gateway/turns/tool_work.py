@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from toolyard.gateway.chat_ports import PendingApproval
+from toolyard.gateway.chat_prompt import detect_language
 from toolyard.gateway.faults import ChatFailed, changed_history
 from toolyard.gateway.media_links import publish_all
 from toolyard.gateway.reply.model_reply import Reply
@@ -41,7 +42,8 @@ class ToolWork:
     def __init__(self, plan: TurnPlan, ports: TurnPorts, dialogue: Dialogue) -> None:
         self._dialogue, self._tools, self._now = dialogue, ports.tools, ports.now
         self._bounds, self._chat, self._interruption = plan.bounds, plan.record.id, dialogue.interruption
-        self._runner = JobRunner(ports.tools)
+        self._language = detect_language(dialogue.request.messages)
+        self._runner = JobRunner(ports.tools, self._language)
         self._updates: asyncio.Queue[CallBegun | CallEnded | None] | None = None
         self._jobs: list[Job] = []  # of the current round
         self._results: list[JobResult] = []
@@ -114,7 +116,7 @@ class ToolWork:
         """Return the same for a round that has not ended: calls without a result wait."""
         known, waits = self.played[-1].results, Message("It waits for approval and has not run.")
         results = [
-            known.get(job.call.id if job.call else "") or host_result(job, JobState.BACKGROUND, waits)
+            known.get(job.call.id if job.call else "") or host_result(job, JobState.BACKGROUND, waits, self._language)
             for job in self._jobs
         ]
         return build_round_messages(reply.message(), self._own_calls(reply), results)

@@ -1,7 +1,7 @@
 """A tool of an MCP server as a tool like any other, and its ``CallToolResult`` as a Result or a Failure.
 
-A server that answers in envelopes, as Toolyard itself does, is taken at its word. Structured content is ``data``, and
-goes to MCP clients as it came. Texts that only repeat it are left out, so that a model reads it once.
+A server that answers in envelopes, as Toolyard itself does in ``_meta``, is taken at its word. Structured content is
+``data``, and goes to MCP clients as it came. Texts that only repeat it are left out, so that a model reads it once.
 """
 
 import json
@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, Any, Final
 
 import mcp_types as types
 
+from toolyard.dialects.mcp_messages import ENVELOPE
 from toolyard.message import Message, strip_period
 from toolyard.plugins.mcp.definition import ToolDefinition
 from toolyard.plugins.mcp.servers import McpServers
 from toolyard.protocol.arguments import coerce_value
 from toolyard.protocol.envelope import ErrorCode, Failure, Reason
 from toolyard.protocol.json import Json, JsonObject
-from toolyard.protocol.plugin_answers.plugin_content import read_parts, to_pretty_json
+from toolyard.protocol.plugin_answers.plugin_content import is_repeated, is_written, read_parts, to_pretty_json
 from toolyard.protocol.plugin_answers.plugin_result import build_structured_result, read_plugin_result
 from toolyard.protocol.tool import SIGNERS, Checkpoint, Result, Risk, ToolCall, ToolSpec, confirm_start
-from toolyard.protocol.truncation import is_repeated, is_written
 
 if TYPE_CHECKING:
     from mcp_types import CallToolResult
@@ -139,8 +139,9 @@ def to_result(tool: str, result: types.CallToolResult) -> Result:
     structured: Json = result.structured_content
     has_structured = structured is not None or "structured_content" in result.model_fields_set
     mcp: JsonObject = {"structured_content": structured} if has_structured else {}
-    if isinstance(structured, dict) and {"status", "data", "text", "stats", "context"} <= structured.keys():
-        return _add_mcp(read_plugin_result(tool, structured), mcp)
+    for envelope in ((result.meta or {}).get(ENVELOPE), structured):
+        if isinstance(envelope, dict) and {"status", "data", "text", "stats", "context"} <= envelope.keys():
+            return _add_mcp(read_plugin_result(tool, envelope), mcp)
     content: list[Json] = [_to_part(block) for block in result.content]
     if result.is_error:
         message = "\n".join(_split(content)[0]).strip() or Message("{tool} failed and did not say why.", tool=tool)

@@ -171,6 +171,23 @@ def to_pretty_json(value: Json) -> str:
     return json.dumps(value, ensure_ascii=False, indent=2)
 
 
+def is_repeated(value: Json, text: str) -> bool:
+    """Return whether ``text`` is this value: the same text, or the value as JSON."""
+    if isinstance(value, str):
+        return value == text and bool(value)
+    if not isinstance(value, dict | list) or text[:1] not in ("{", "["):
+        return False
+    try:
+        return bool(json.loads(text) == value)
+    except (ValueError, RecursionError):
+        return False
+
+
+def is_written(value: Json, text: str) -> bool:
+    """Return whether ``text`` is this number or truth value."""
+    return isinstance(value, bool | int | float) and json.dumps(value) == text
+
+
 def format_warning(warnings: Sequence[str]) -> str:
     """Return the sentence that reports warnings: the first, and the number of further ones."""
     if not warnings:

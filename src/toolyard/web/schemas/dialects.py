@@ -87,16 +87,21 @@ class McpResource(BaseModel):
     resource: McpBlob
 
 
+class McpMeta(BaseModel):
+    envelope: Annotated[Envelope, Field(alias="toolyard/envelope")]
+    action: Annotated[
+        SpecialAction,
+        Field(alias="toolyard/specialAction", description="What the tool asks the client to do, if anything."),
+    ] = Field(default_factory=SpecialAction)
+
+
 class McpToolResult(BaseModel):
     content: list[TextPart | McpMedia | McpResource]
     structuredContent: Annotated[  # noqa: N815 as MCP names it
-        Any, Field(description="The envelope; of a tool of an MCP server, what the server sent, if it sent any.")
+        Any, Field(description="Of a tool of an MCP server: what the server sent, if it sent any.")
     ] = None
     isError: bool  # noqa: N815
-    meta: Annotated[
-        dict[str, SpecialAction],
-        Field(alias="_meta", description="Under `toolyard/specialAction`, what the tool asks the client to do."),
-    ] = Field(default_factory=dict)
+    meta: Annotated[McpMeta, Field(alias="_meta", description="For programs: no model reads it.")]
 
 
 class BackendMessage(StoredAction):
