@@ -39,7 +39,7 @@ async def test_the_next_request_goes_on_from_a_response_with_what_its_tools_said
         sent = [[(message["role"], message["content"]) for message in body["messages"]] for body in one.upstream.bodies]
     assert second.previous_response_id == first.id
     assert [role for role, _ in sent[2]] == ["user", "assistant", "tool", "assistant", "user"]
-    assert sent[2][1:3] == [("assistant", "Look.\n"), ("tool", "Said it.")]
+    assert sent[2][1:3] == [("assistant", "Look.\n"), ("tool", 'Said it.\n{"said":"hello"}')]
     assert sent[2][3:] == [("assistant", "Done."), ("user", "And?")]
     assert sent[3] == [*sent[2], ("assistant", "Again."), ("user", "More?")]
 
@@ -56,7 +56,7 @@ async def test_a_client_that_keeps_the_items_itself_sends_them_back_in_place_of_
         sent = one.upstream.bodies[2]["messages"]
         assert (await get(one.url, f"/{first.id}"))[0] == 404
     assert [message["role"] for message in sent] == ["user", "assistant", "tool", "assistant", "user"]
-    assert sum("Said it." in str(message["content"]) for message in sent) == 1
+    assert sum('Said it.\n{"said":"hello"}' in str(message["content"]) for message in sent) == 1
 
 
 @pytest.mark.requirement("responses:stored")
@@ -67,7 +67,7 @@ async def test_a_client_that_sends_back_the_text_alone_has_its_tool_rounds_remem
         history = [("user", "Hi"), ("assistant", text), ("user", "And?")]
         await ask(one.url, {"input": [{"role": role, "content": content} for role, content in history]})
         sent = one.upstream.bodies[2]["messages"]
-    assert sum("Said it." in str(message["content"]) for message in sent) == 1
+    assert sum('Said it.\n{"said":"hello"}' in str(message["content"]) for message in sent) == 1
 
 
 @pytest.mark.requirement("responses:left-out")
@@ -79,7 +79,7 @@ async def test_a_client_that_sends_its_texts_one_by_one_has_its_tool_rounds_reme
         sent = one.upstream.bodies[2]["messages"]
     assert len(texts) == 2
     assert [message["role"] for message in sent] == ["user", "assistant", "user", "assistant", "user"]
-    assert "Said it." in sent[2]["content"]
+    assert 'Said it.\n{"said":"hello"}' in sent[2]["content"]
     assert sent[3]["content"] == "Done."
 
 
@@ -92,7 +92,7 @@ async def test_a_reference_is_the_stored_item_for_the_key_that_stored_it(tmp_pat
         await ask(one.url, again)
         status, refusal = await post(one.url, {"model": "m", **again}, key="you")
         (mine,) = [[message["content"] for message in body["messages"]] for body in one.upstream.bodies[2:]]
-    assert mine == ["Hi", "Look.\n", "Said it.", "Done.", "And?"]
+    assert mine == ["Hi", "Look.\n", 'Said it.\n{"said":"hello"}', "Done.", "And?"]
     assert (status, json.loads(refusal)["error"]["code"]) == (404, "item_not_found")
 
 
@@ -110,7 +110,7 @@ async def test_a_client_that_leaves_our_calls_out_beside_its_own_has_them_rememb
         sent = one.upstream.bodies[-1]["messages"]
     assert [item["type"] for item in first["output"]] == ["mcp_call", "function_call"]
     assert [message["role"] for message in sent] == ["user", "assistant", "tool", "assistant", "tool"]
-    assert "Said it." in sent[2]["content"]
+    assert 'Said it.\n{"said":"hello"}' in sent[2]["content"]
     assert sent[4]["content"] == "violet"
 
 
