@@ -103,7 +103,7 @@ async def test_a_model_that_is_asked_again_sees_a_marker_and_no_address(tmp_path
         assert [message["role"] for message in sent] == ["user", "assistant", "user", "assistant", "user"]
         assert sent[2]["content"].endswith("Drew it.\n[picture]\n[picture]")
     else:
-        assert sent[1]["content"] == "> ✓ Draw: Drew it.\n\n[picture: chart.png]\n\n[picture: dot.png]\n\nHere it is."
+        assert sent[1]["content"] == "[picture: chart.png]\n\n[picture: dot.png]\n\nHere it is."
 
 
 @pytest.mark.requirement("media:back")
