@@ -13,11 +13,14 @@ pytestmark = pytest.mark.requirement("http:installation")
 
 async def test_a_review_is_allowed_as_it_was_shown_and_a_change_needs_another_look(tmp_path: Path) -> None:
     tree = make_tree(tmp_path)
+    (tree / "VectorStore").mkdir()
     async with run_server(tmp_path, settings=f'vcp = "{tree}"\n') as running:
         shown = (await running.get("/v1/installation")).json
         assert [one["name"] for one in shown["waiting"]] == ["Show", "Store", "VCPLog"]
         assert {one["part"] for one in shown["findings"]} >= {"plugin", "variable", "agent", "key", "client"}
         assert "reads every file of the project" in [line["text"] for line in shown["reach"]]
+        (stored,) = (line for line in shown["reach"] if "VectorStore" in line["text"])
+        assert stored["plugins"] == ["VCPLog"], "which lives in VCPToolBox's process"
         folder = add_plugin(tree, "Late")
         decision = {"fingerprint": shown["fingerprint"]}
         assert (await running.post("/v1/installation/allow", decision)).status == HTTPStatus.CONFLICT

@@ -35,6 +35,7 @@ SHORT: Final = 600  # characters of a text that is never left out
 RATE: Final = 0.3  # tokens of a byte, while nobody knows
 _RATES: Final = (0.1, 1.0)
 _CERTAIN: Final = 4096  # bytes of a request from which a rate is learned
+_LEAST_WINDOW: Final = 1000  # a smaller number in a refusal is about something else
 _MODELS: Final = 256
 _LEFT_OUT: Final = 8192  # results
 _LEAST: Final = 1000  # bytes of a result that is cut
@@ -84,7 +85,7 @@ class ContextWindows:
         """Learn the window of a model from its refusal of a request that is too long."""
         window, tokens = read_overflow(fault.words or fault.message)
         self.note_usage(model, raw, tokens)
-        self._learned[model] = window or int(self._count(model, raw) * HIGH)
+        self._learned[model] = window if window >= _LEAST_WINDOW else int(self._count(model, raw) * HIGH)
 
     def fit(self, prompt: Prompt, *, is_refused: bool = False) -> list[Json]:
         """Return the messages of a prompt as its model takes them: the very same list if they are left as they are.

@@ -55,6 +55,7 @@ PUBLISH_KEYS = frozenset({IMAGE_KEY, FILE_KEY})
 FileSignature: TypeAlias = tuple[int, ...]
 WRITABLE = frozenset({"image", "file", "dailynote", "knowledge", "VCPAsyncResults", "VCPTimedContacts", "DebugLog"})
 SHARED = (*sorted(WRITABLE), "VCPTimedResults", ".file_cache")  # of an installation, as far as they are there
+PROCESS_STATE = ("VectorStore", "config", "ToolConfigs")  # where VCPToolBox's own process keeps what it knows
 SHARED_MEMORY = "/dev/shm"  # noqa: S108 where the locks of processes are files
 READABLE = frozenset({"Agent", "TVStxt"})
 _ROOT = re.compile(rb"""PROJECT_BASE_PATH|\.\./\.\.|['"]\.\.['"]|parent\.parent|parents\[""")

@@ -40,7 +40,7 @@ from toolyard.confinement.program_files import (
 )
 from toolyard.message import Message, join_messages, to_fields
 from toolyard.own_command import FOR_DEFAULT_HOME, OwnCommand
-from toolyard.plugins.package.fingerprint import READABLE, SHARED, SHARED_MEMORY, WRITABLE
+from toolyard.plugins.package.fingerprint import PROCESS_STATE, READABLE, SHARED, SHARED_MEMORY, WRITABLE
 from toolyard.plugins.package.installation_view import find_named_siblings
 from toolyard.plugins.package.plugin import Plugin, read_signature
 from toolyard.protocol.access import ANY_HOST, Access, AccessChoice, ConfinementLevel, ProjectAccess
@@ -147,7 +147,8 @@ def effective_access(plugin: Plugin, manifest: Manifest, *, strict_network: bool
         case AccessChoice.READ_PROJECT if declared.project is ProjectAccess.NONE:
             declared = replace(declared, project=ProjectAccess.READ)
         case AccessChoice.INSTALLATION if plugin.installation:
-            shared = (name for name in SHARED if (plugin.installation / name).is_dir())
+            names = (*SHARED, *PROCESS_STATE) if plugin.is_in_process else SHARED
+            shared = (name for name in names if (plugin.installation / name).is_dir())
             declared = replace(
                 declared,
                 write=tuple(sorted({*declared.write, *shared, *find_named_siblings(plugin)})),

@@ -16,7 +16,7 @@ from toolyard.confinement.program_files import list_program_trees
 from toolyard.message import Message
 from toolyard.plugins.package.config_env import edit_config, parse_config
 from toolyard.plugins.package.environment import make_data_folder, temporary_folder
-from toolyard.plugins.package.fingerprint import SHARED
+from toolyard.plugins.package.fingerprint import PROCESS_STATE, SHARED
 from toolyard.plugins.package.installation_view import VIEWS_FOLDER, list_process_settings
 from toolyard.plugins.package.plugin import CONFIG, Plugin
 from toolyard.plugins.package.plugin_access import (
@@ -36,8 +36,6 @@ from toolyard.workspace.home_folder import make_private_folder, write_private_fi
 
 NAME: Final = "vcp-bridge"
 SCRIPT: Final = Path(__file__).with_name("bridge.js")
-# where VCPToolBox's own code keeps what its plugins know, beside what the plugins share
-_STATE: Final = ("VectorStore", "config", "ToolConfigs")
 # descriptor 3 is the way out, 4 the way in: what plugins print goes with their errors, and nothing comes in from stdin
 _SHELL: Final = ("/bin/sh", "-c", 'exec "$0" "$@" 3>&1 4<&0 1>&2 0</dev/null')
 
@@ -98,7 +96,7 @@ def build_access(host: BridgeHost, plugins: Sequence[Plugin]) -> Access:
     folders = (os.path.relpath(plugin.folder, host.root) for plugin in plugins)
     return Access(
         read=(str(host.root),),
-        write=tuple(dict.fromkeys((*sorted(SHARED), *_STATE, *folders))),
+        write=tuple(dict.fromkeys((*sorted(SHARED), *PROCESS_STATE, *folders))),
         network=(f"localhost:{host.port}",) if host.policy.strict_network else ANY_HOST,
     )
 
