@@ -641,6 +641,8 @@ export interface ChatOffer {
   tools: Array<string>;
   tokens: number;
   left_out: Array<string>;
+  /** The number of tools that a search may find. */
+  searchable: number;
 }
 
 export interface ChatPart {

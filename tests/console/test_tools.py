@@ -72,11 +72,11 @@ async def test_a_tool_is_named_described_and_explained_in_the_language_of_the_re
 ) -> None:
     told = {
         "en": (
-            *("Scientific calculator", "A safe calculator", "What to calculate, such as"),
+            *("Scientific calculator", "Gives the exact value of an expression", "What to calculate, such as"),
             *("The edits, in the order in which they are made.", "The text to put in its place."),
         ),
         "zh": (
-            *("科学计算器 SciCalculator", "安全的科学计算器", "要计算的表达式，例如"),
+            *("科学计算器 SciCalculator", "计算表达式 expression 的准确值", "要计算的表达式，例如"),
             *("各处替换，按先后顺序执行。", "替换后的文字。"),
         ),
     }

@@ -29,7 +29,7 @@ async def test_it_reads_whole_answers_and_streams_with_tools_in_between(tmp_path
         answer = await create(client)(model="m", input="Hi")
         check_response(answer.to_dict(mode="json"))
         assert [item.type for item in answer.output] == ["mcp_call", "message"]
-        assert (answer.output[0].name, answer.output[0].output) == ("Say", "Said it.")
+        assert (answer.output[0].name, answer.output[0].output) == ("Say", 'Said it.\n{"said":"hello"}')
         assert (answer.output_text, answer.status, answer.usage.total_tokens) == ("Done.", "completed", 6)
         async with client.responses.stream(model="m", input="Hi again") as stream:
             kinds = [event.type async for event in stream]

@@ -54,8 +54,7 @@ def age(path: Path, days: float) -> None:
 def test_the_whole_result_is_there_before_the_shown_envelope_names_it(yard: BlockingYard, project: Path) -> None:
     put(project, {"a.txt": {"lines": 2000, "of": "line {n} of a"}, "b.txt": {"lines": 2000, "of": "line {n} of b"}})
     arguments = {"path1": "a.txt", "path2": "b.txt"}
-    message = yard.call("Read", dict(arguments), dialect="openai")
-    shown = json.loads(message["content"])
+    shown = yard.call("Read", dict(arguments), shown=True).to_dict()
     saved = json.loads((project / shown["data"]["truncation"]["full_output_path"]).read_text())
     full = yard.call("Read", dict(arguments)).to_dict()
     assert {**saved, "stats": None} == {**full, "stats": None}

@@ -334,11 +334,14 @@ def spec_to_text(spec: ToolSpec) -> str:
     return json.dumps(value, separators=(",", ":"))
 
 
+_TUPLES = ("aliases", "reading_commands", "examples", "ask_always_with", "unlisted")  # fields
+
+
 def spec_from_text(text: str) -> ToolSpec:
     """Read a specification; fields that a newer host adds are ignored, and those that an older one lacks are empty."""
     value = json.loads(text)
     known = {key: value[key] for key in ToolSpec.__dataclass_fields__ if key in value}
-    lists = {key: tuple(value.get(key, ())) for key in ("aliases", "reading_commands", "examples", "ask_always_with")}
+    lists = {key: tuple(value.get(key, ())) for key in _TUPLES}
     commands = tuple(ToolCommand(**{**one, "required": tuple(one["required"])}) for one in value.get("commands", ()))
     forms = tuple(map(_read_form, value.get("forms", ())))
     read = {

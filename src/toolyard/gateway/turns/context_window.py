@@ -20,6 +20,7 @@ from typing import Final, Generic, TypeVar
 from toolyard.gateway.chat_request import SentBytes
 from toolyard.gateway.faults import ChatFault
 from toolyard.gateway.offer import DATA, MEDIA_TOKENS
+from toolyard.gateway.protocols.chat_body import as_object
 from toolyard.gateway.reply.chunks import read_text
 from toolyard.gateway.tool_calls.native_calls import call_name
 from toolyard.gateway.tool_calls.rounds import CallKeys, call_key, cut_arguments, cut_blocks, is_payload, list_calls
@@ -53,6 +54,7 @@ V = TypeVar("V")
 class Prompt:
     """A request that is to be sent."""
 
+    conversation: bytes  # which it is of
     model: ModelName
     window: int | None  # as the provider names it
     messages: list[Json]
@@ -175,9 +177,9 @@ class _CallsMade:
             elif message.get("role") == "tool":
                 asked_at, call = asked.get(str(message.get("tool_call_id")), (0, None))
                 if call is not None and (at >= prompt.first or call_key(call) in prompt.ours):
-                    found.append(_measure(at, message, call, asked_at, prompt.messages[asked_at]))
+                    found.append(_measure(prompt, at, call, asked_at))
             elif is_payload(message) and self._last >= 0:
-                found.append(_measure(at, message, None, self._last, prompt.messages[self._last]))
+                found.append(_measure(prompt, at, None, self._last))
         return found
 
     def _remember(self, call: _CallMade, text: str) -> None:
@@ -246,21 +248,25 @@ _CUT: Final = {
 }
 
 
-def _measure(at: int, message: JsonObject, call: JsonObject | None, asked_at: int, asked: Json) -> _CallMade:
-    """Return a call with its size; ``call`` is none for requests in text, whose results stand in one message."""
+def _measure(prompt: Prompt, at: int, call: JsonObject | None, asked_at: int) -> _CallMade:
+    """Return a call with its size; ``call`` is none for requests in text, whose results stand in one message.
+
+    Its key has its place: the same call may be made again, to see what was left out.
+    """
+    message, asked = as_object(prompt.messages[at]), as_object(prompt.messages[asked_at])
     content = message.get("content")
     text = read_text(content)
     if call is not None:
         function = call.get("function")
         written = function.get("arguments") if isinstance(function, dict) else ""
     else:
-        written = read_text(asked.get("content")) if isinstance(asked, dict) else ""
+        written = read_text(asked.get("content"))
     written = written if isinstance(written, str) else ""
     parts = content if isinstance(content, list) else []
     media = sum(1 for part in parts if isinstance(part, dict) and part.get("type") != "text")
     excess = len(written) - SHORT if len(written) > 2 * SHORT else 0
     id_, name = (str(call.get("id")), call_name(call)) if call is not None else ("", "")
-    known = blake2b(digest_size=16)
+    known = blake2b(b"%d:%b" % (at, prompt.conversation), digest_size=16)
     for one in (id_, name, written, text):
         data = one.encode(errors="replace")
         known.update(b"%d:%b" % (len(data), data))

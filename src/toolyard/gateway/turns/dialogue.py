@@ -15,6 +15,7 @@ from toolyard.gateway.chat_request import (
     ModelRequest,
     SentBytes,
     drop_effort,
+    identify_conversation,
     is_effort_refusal,
     is_token_limit_refusal,
     rename_token_limit,
@@ -146,6 +147,7 @@ class Dialogue:
         if refusal is not None:
             windows.note_overflow(model, self._sent.join(), refusal)
         prompt = Prompt(
+            conversation=identify_conversation(self.request.caller, self.request.messages),
             model=model, window=self._upstream.window(self.record.model), messages=self.messages, sent=self._sent,
             first=len(self.request.messages), ours=self.request.calls, answer_tokens=self.request.answer_tokens,
             language=detect_language(self.request.messages),

@@ -54,6 +54,7 @@ class ChatOffer(BaseModel):
     tools: list[str]
     tokens: int
     left_out: list[str]
+    searchable: Annotated[int, Field(description="The number of tools that a search may find.")]
 
 
 class ChatRound(BaseModel):
