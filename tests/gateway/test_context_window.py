@@ -118,6 +118,11 @@ async def test_over_thirty_turns_each_request_begins_with_the_one_before_but_for
     steps = [share for share in shares if share < 0.95]
     assert 2 <= len(steps) <= 8
     assert len(shares) == 59
+    left_out = [
+        m["content"] for m in one.upstream.bodies[-1]["messages"] if "Left out to make room" in str(m["content"])
+    ]
+    assert left_out
+    assert all("Look" in text and len(text) < 200 for text in left_out)
 
 
 @pytest.mark.parametrize("knows", ["setting", "list", "refusal"])

@@ -43,7 +43,9 @@ _LEAST: Final = 1000  # bytes of a result that is cut
 _GIST: Final = 200  # characters that stay of a result that cannot be had again
 _MEDIA: Final = int(MEDIA_TOKENS / RATE)  # bytes that a picture counts for
 _STORED: Final = re.compile(r"tool-output/tool_[\w-]+\.txt")
-_HEADINGS: Final = re.compile(r"^\[\d+\] [^\n]{1,200}: \w+$", re.MULTILINE)  # of results in one message
+_HEADING: Final = re.compile(
+    r"^\[(\d{1,3})\] ([^\n:]{1,80}):", re.MULTILINE
+)  # of a result among several in one message
 ModelName = tuple[str, str]
 """A provider, and its name for the model."""
 K = TypeVar("K")
@@ -204,8 +206,8 @@ class _CallsMade:
         text = self._read(call)
         is_chinese = self._language == CHINESE
         if not call.id:
-            note = _SEVERAL[self._language].format(size=len(text))
-            return "\n".join([PAYLOAD, "", *_HEADINGS.findall(text), note])
+            names = ", ".join(_list_names(text))
+            return f"{PAYLOAD}\n\n{_SEVERAL[self._language].format(names=names, size=len(text))}"
         again = _AGAIN[self._language]
         if stored := _STORED.findall(text):
             again = _STORED_AT[self._language].format(path=stored[-1])
@@ -232,9 +234,8 @@ _ONE: Final = {
     CHINESE: "[为节省上下文已省略：{name} 的结果，共 {size} 个字符。{again}]",
 }
 _SEVERAL: Final = {
-    ENGLISH: "[Left out to make room: what these calls returned, {size} characters. Those that only read can be called "
-    "again.]",
-    CHINESE: "[为节省上下文已省略：这些调用返回的内容，共 {size} 个字符。只读的调用可以再次执行。]",
+    ENGLISH: "[Left out to make room: what {names} returned, {size} characters. What only reads can be called again.]",
+    CHINESE: "[为节省上下文已省略：{names} 返回的内容，共 {size} 个字符。只读的调用可以再次执行。]",
 }
 _AGAIN: Final = {ENGLISH: "Call it again if you need it.", CHINESE: "需要时可以再次调用。"}
 _STORED_AT: Final = {ENGLISH: "The whole of it is in {path}.", CHINESE: "完整内容在 {path}。"}
@@ -246,6 +247,15 @@ _CUT: Final = {
     ENGLISH: "\n[… cut here: {left} more characters do not fit your context. {more}]",
     CHINESE: "\n[… 在此截断：还有 {left} 个字符超出了上下文。{more}]",
 }
+
+
+def _list_names(text: str) -> list[str]:
+    """Return the tools whose results stand in a message one after the other."""
+    names: list[str] = []
+    for heading in _HEADING.finditer(text):
+        if int(heading[1]) == len(names) + 1:  # a result may have lines that look like one
+            names.append(heading[2])
+    return names
 
 
 def _measure(prompt: Prompt, at: int, call: JsonObject | None, asked_at: int) -> _CallMade:
