@@ -5,7 +5,7 @@ import os
 import platform
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from http import HTTPStatus
 from pathlib import Path
@@ -24,7 +24,7 @@ from toolyard.errors import (
     ToolyardError,
     UsageError,
 )
-from toolyard.gateway.offer import Offers, Selection
+from toolyard.gateway.offer import Offers, Search, Selection
 from toolyard.gateway.providers.probe import Probe, probe
 from toolyard.message import Message
 from toolyard.own_command import OwnCommand
@@ -41,7 +41,7 @@ from toolyard.storage.secret_key import KEY_FILE
 from toolyard.storage.state_file import STATE, check
 from toolyard.vcp.dependencies import find_needs, find_store_problem
 from toolyard.workspace.search.ripgrep import find_ripgrep
-from toolyard.yard.chat import DEFAULT_URL
+from toolyard.yard.chat import DEFAULT_URL, read_search
 from toolyard.yard.yard import Yard
 
 
@@ -120,7 +120,7 @@ def run_checks(
     yield from _check_providers(config)
     if config.settings.public_url:
         yield _check_public_url(config.settings.public_url, config.settings)
-    yield _check_tools(tools)
+    yield _check_tools(tools, read_search(config.settings))
 
 
 def check_nodes(rows: Sequence[JsonObject], own_command: OwnCommand) -> Iterator[Check]:
@@ -285,10 +285,12 @@ def _plugin_folder_fix(folder: Path) -> str:
     return Message("Keep at most {max_folders} plugins in one folder.", max_folders=MAX_FOLDERS)
 
 
-def _check_tools(specs: Sequence[ToolSpec]) -> Check:
-    """Check how many tools there are, and whether a chat that names none is offered them all."""
+def _check_tools(specs: Sequence[ToolSpec], search: Search) -> Check:
+    """Check how many tools there are, and whether a chat that names none is offered, or can find, them all."""
     names = ", ".join(sorted(spec.name for spec in specs))
-    left_out = ", ".join(Offers(lambda: specs, lambda: 0).native(Selection()).left_out)
+    offers, all_ = Offers(lambda: specs, lambda: 0), Selection()
+    searches = offers.needs_search(all_, search, None)
+    left_out = ", ".join(offers.native(replace(all_, always=search.always) if searches else all_).left_out)
     if not left_out:
         return Check.ok("tools", Message("{names} are ready", names=names))
     fix = Message("Disable plugins or MCP servers that are not needed.")

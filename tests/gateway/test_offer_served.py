@@ -13,7 +13,9 @@ from tests.gateway.test_terminal import terminal
 from tests.gateway.upstream import replies
 from tests.waiting import wait_for_value
 from toolyard.doctor import CheckStatus, _check_tools
+from toolyard.gateway.offer import Search
 from toolyard.protocol.tool import ToolSpec
+from toolyard.tools.tool_search import SPEC as TOOL_SEARCH
 
 
 @pytest.mark.requirement("offer:default", "offer:aliases")
@@ -69,8 +71,11 @@ async def test_the_terminal_offers_the_tools_unless_it_is_told_not_to(tmp_path: 
 @pytest.mark.requirement("offer:limits", "cli:doctor")
 def test_the_doctor_names_the_tools_that_no_chat_has_room_for() -> None:
     specs = [ToolSpec(name=f"T{number:03}", description="Does it.", parameters={}) for number in range(130)]
-    check = _check_tools(specs)
+    never = Search(beyond=0, always=())
+    check = _check_tools(specs, never)
     assert (check.name, check.health) == ("tools", CheckStatus.WARN)
     assert check.detail == "too many to offer all of them to a chat; these are left out: T128, T129"
     assert check.fix
-    assert _check_tools(specs[:2]).detail == "T000, T001 are ready"
+    assert _check_tools(specs[:2], never).detail == "T000, T001 are ready"
+    found = _check_tools([*specs, TOOL_SEARCH], Search(beyond=40, always=("T000",)))
+    assert found.health is CheckStatus.OK, "a search finds what is not offered"

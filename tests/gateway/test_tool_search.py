@@ -167,3 +167,22 @@ async def test_a_client_with_a_tool_of_that_name_is_offered_all(tmp_path: Path) 
         offered = names(one.upstream.bodies[0])
     assert "ToolSearch" not in offered
     assert len(offered) > 60
+
+
+async def test_a_definition_that_is_very_long_is_cut_as_any_result_is(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with gateway(tmp_path, [calls("ToolSearch", query="giant"), says("Done.", stream=False)]) as one:
+        add_tools(one, 60)
+        schema: Any = {"type": "object", "properties": {"text": {"type": "string", "description": "word " * 100_000}}}
+        one.yard.tools.add(FakeTool(says_nothing, name="giant", parameters=schema))
+        await one.complete()
+        found = one.upstream.bodies[-1]["messages"][-1]["content"]
+    assert "truncated" in found[:100]
+    assert "## giant" in found
+    assert len(found) < 100_000
+    assert "left out" not in caplog.text, "a search finds it"
+
+
+async def says_nothing(_: ToolCall, __: Checkpoint) -> Result:
+    return Result(data={}, text="")

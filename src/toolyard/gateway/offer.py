@@ -133,21 +133,25 @@ class Offers:
 
     def native(self, selection: Selection) -> Offer:
         """Offer the selected tools as ``tools`` of a request."""
-        return self._get_or_make((OfferMode.NATIVE, selection), lambda: self._make_native(selection))
+        return self._warn(self._find_native(selection))
 
     def text(self, selection: Selection, language: str) -> Offer:
         """Offer the selected tools as a listing in ``language``."""
-        return self._get_or_make((OfferMode.TEXT, selection, language), lambda: self._make_text(selection, language))
+        key = (OfferMode.TEXT, selection, language)
+        return self._warn(self._get_or_make(key, lambda: self._make_text(selection, language)))
 
     def needs_search(self, selection: Selection, search: Search, window: int | None) -> bool:
         """Return whether the selected tools are too many for each request of a conversation."""
         if not search.beyond or not selection.client_names.isdisjoint((TOOL_SEARCH, CALL_TOOL)):
             return False
-        whole = self.native(selection)
+        whole = self._find_native(selection)
         share = window * _SHARE if window else math.inf
         if len(whole.names) + len(whole.left_out) <= search.beyond and whole.tokens <= share and not whole.left_out:
             return False
-        return self.native(replace(selection, always=search.always)).tokens < whole.tokens
+        return self._find_native(replace(selection, always=search.always)).tokens < whole.tokens
+
+    def _find_native(self, selection: Selection) -> Offer:
+        return self._get_or_make((OfferMode.NATIVE, selection), lambda: self._make_native(selection))
 
     def _get_or_make(self, key: Hashable, make: Callable[[], Offer]) -> Offer:
         version = self._read_version()
@@ -161,7 +165,6 @@ class Offers:
             offer = self._offers[key] = make()
             if len(self._offers) > _MAX_KEPT:
                 self._offers.popitem(last=False)
-            self._warn(offer)
         return offer
 
     def _make_native(self, selection: Selection) -> Offer:
@@ -226,10 +229,12 @@ class Offers:
             self._natives[spec.name] = native
         return native
 
-    def _warn(self, offer: Offer) -> None:
+    def _warn(self, offer: Offer) -> Offer:
+        """Return an offer, and log what it leaves out, once."""
         if offer.left_out and offer.left_out != self._warned:
             self._warned = offer.left_out
             _log.warning("%s", left_out_warning(offer.left_out))
+        return offer
 
 
 def left_out_warning(names: tuple[str, ...]) -> str:

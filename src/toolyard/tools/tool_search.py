@@ -69,11 +69,7 @@ class ToolSearch:
         if not found:
             text = Message("No tool fits '{query}': try other words for what is to be done.", query=query[:200])
             return Result(data={"tools": []}, text=text)
-        return Result(
-            data={"tools": [spec.name for spec in found]},
-            text="\n\n".join(map(_describe, found)),
-            context={"truncation_skip": True},
-        )
+        return Result(data={"tools": [spec.name for spec in found]}, text="\n\n".join(map(_describe, found)))
 
     def _read_index(self) -> ToolIndex:
         catalogue = self._catalogue()
